@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.pushdown import (
     PushdownResult,
     Sentence,
@@ -25,8 +27,9 @@ from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, add_s
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.parsed_corpus import ParsedCorpus
     from fairseq_stack.hub.interface import LanguageModelHub
+    from fairseq_stack.hub.parsed_strings import Scored
 
-GREATEST_BEAM = 10_000
+BEAM, GREATEST_BEAM = 10, 10_000
 
 
 class PushdownEvaluation(Evaluation):
@@ -43,7 +46,8 @@ parse, and the unlabelled F1 of the best parse: of all spans, without the spans 
 sentences, and without punctuation, which is deleted by tags as in EVALB. F1 is over
 words: if tokens are pieces, siblings that belong to one word are merged first. For
 strings of brackets there is also the accuracy of closing brackets, by distance and
-depth."""
+depth. With --best-runs, a language model with one nondeterministic stack parses by the
+best run of its automaton, and no word depends on a parse."""
     example = """\
 examples:
   fairseq-stack evaluate-pushdown checkpoints/trees --data data/trees --json t.json
@@ -54,8 +58,13 @@ examples:
         corpus = "the corpus of fairseq-stack prepare treebank, or of prepare cfl --task bounded-dyck"
         add_checkpoint(parser, corpus=corpus)
         add_split(parser, what="the sentences to score: text/NAME.txt")
-        kept = "number of parses kept per sentence: 1 for greedy decisions, 0 for gold parses only"
-        add_number(parser, "--beam", kept, 10, least=0, most=GREATEST_BEAM)
+        kept = f"number of parses kept per sentence: 1 for greedy decisions, 0 for gold parses only (default: {BEAM})"
+        add_number(parser, "--beam", kept, least=0, most=GREATEST_BEAM)
+        parser.add_argument(
+            "--best-runs",
+            action="store_true",
+            help="parse by the best run of the nondeterministic stack (models of --criterion operation_cross_entropy)",
+        )
         add_number(parser, "--max-tokens", "maximum number of words at a time, in all parses", 8000, least=1)
         add_intervals(parser)
         add_outputs(parser, row="sentence")
@@ -64,11 +73,12 @@ examples:
     def evaluate(self, args: argparse.Namespace) -> Evaluated:
         from fairseq_stack.evaluation.parsed_corpus import read_parsed_corpus
 
+        if args.best_runs and args.beam is not None:
+            raise UserError("--beam has no effect with --best-runs, which finds one parse")
+        beam = None if args.best_runs else BEAM if args.beam is None else args.beam
         corpus = read_parsed_corpus(args.data, args.split)
         hub = load_checkpoint(args, corpus.dictionaries)
-        from fairseq_stack.hub.parsed_strings import require_parses
-
-        sentences = _score(on_device(require_parses(hub), args), corpus, args)
+        sentences = _score(on_device(hub, args), corpus, args, beam)
         intervals = intervals_of(args)
         own = with_own_parses(sentences)
         result = PushdownResult(
@@ -76,34 +86,39 @@ examples:
                 split=args.split,
                 sentences=len(sentences),
                 sha=sha_of([(sentence.words, sentence.attachments) for sentence in sentences]),
-                beam=args.beam,
+                beam="best-runs" if beam is None else beam,
                 spans="words",
                 **intervals.options,
             ),
             split=args.split,
-            beam=args.beam,
+            beam=beam,
             bootstrap=args.bootstrap,
             confidence=args.confidence,
             model=model_of(hub, args.checkpoint),
             sentences=len(sentences),
             words=sum(len(set(sentence.word_of)) for sentence in sentences),
             gold=scores_of(with_gold_parses(sentences), intervals),
-            own=scores_of(own, intervals) if own else None,
-            parses=parse_scores(own, intervals) if own else None,
+            own=scores_of(own, intervals),
+            parses=parse_scores(own, intervals),
             closings=tuple(closing_accuracies(sentences, intervals)) if corpus.has_brackets else (),
         )
         return Evaluated(result, [row_of_sentence(sentence) for sentence in sentences])
 
 
-def _score(hub: LanguageModelHub, corpus: ParsedCorpus, args: argparse.Namespace) -> list[Sentence]:
-    """The sentences of a corpus with their scores, in their order."""
-    from fairseq_stack.hub.parsed_strings import score_parses
+def _score(hub: LanguageModelHub, corpus: ParsedCorpus, args: argparse.Namespace, beam: int | None) -> list[Sentence]:
+    """The sentences of a corpus with their scores, in their order; with best runs if ``beam`` is None."""
+    from fairseq_stack.hub.parsed_strings import score_best_runs, score_parses
     from fairseq_stack.tasks._attachments import read_attachments
 
     strings = corpus.sentences
     attachments = read_attachments(corpus.attachments, [len(string) + 1 for string in strings])
-    closing = [symbol for symbol in hub.tgt_dict.symbols if symbol.endswith(")")] if corpus.has_brackets else None
-    scored = score_parses(hub, strings, attachments, beam_size=args.beam, max_tokens=args.max_tokens, choices=closing)
+    choices = [symbol for symbol in hub.tgt_dict.symbols if symbol.endswith(")")] if corpus.has_brackets else None
+    options = {"max_tokens": args.max_tokens, "choices": choices}
+    scored: Iterator[tuple[int, Scored | None, Scored | None]]
+    if beam is None:
+        scored = score_best_runs(hub, strings, **options)
+    else:
+        scored = score_parses(hub, strings, attachments, beam_size=beam, **options)
     sentences = {}
     for number, gold, own in progress(scored, label=args.split, total=len(strings), unit="sentence"):
         marks = None if corpus.punctuation is None else corpus.punctuation[number]

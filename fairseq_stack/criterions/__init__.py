@@ -3,6 +3,7 @@
 - ``torch_cross_entropy``: label smoothing as PyTorch defines it, over the symbols that can occur (Appendices F and G of
   DuSell & Chiang, 2024);
 - ``pushdown_cross_entropy``: the loss of words and of what they attach to (Murty et al., 2023, Eq. 7);
+- ``operation_cross_entropy``: the loss of words and of the operations of a nondeterministic stack that parses tell it;
 - ``transduction``: the mean over strings, summed over positions, and accuracy (Hao et al., 2018).
 
 Each is one file: the options, then ``forward``, which computes the loss of a batch, then ``reduce_metrics``, which adds
@@ -13,6 +14,10 @@ from fairseq_stack import compat
 
 compat.apply()
 
+from fairseq_stack.criterions.operation_cross_entropy import (  # noqa: E402
+    OperationCrossEntropyCriterion,
+    OperationCrossEntropyCriterionConfig,
+)
 from fairseq_stack.criterions.pushdown_cross_entropy import (  # noqa: E402
     PushdownCrossEntropyCriterion,
     PushdownCrossEntropyCriterionConfig,
@@ -24,6 +29,8 @@ from fairseq_stack.criterions.torch_cross_entropy import (  # noqa: E402
 from fairseq_stack.criterions.transduction import TransductionCriterion, TransductionCriterionConfig  # noqa: E402
 
 __all__ = [
+    "OperationCrossEntropyCriterion",
+    "OperationCrossEntropyCriterionConfig",
     "PushdownCrossEntropyCriterion",
     "PushdownCrossEntropyCriterionConfig",
     "TorchCrossEntropyCriterion",

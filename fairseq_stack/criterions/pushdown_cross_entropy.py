@@ -14,8 +14,8 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor
-from torch.nn.functional import nll_loss
 
+from fairseq_stack.criterions._words import losses_of_words
 from fairseq_stack.modules import attachment_log_probabilities
 
 SOFTMAXES = ChoiceEnum(["legal", "all"])
@@ -58,7 +58,7 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
         """The loss, by what it is divided, and what is logged."""
         output = model(**sample["net_input"])
         target = sample["target"]
-        words = self._of_words(model, output, target)
+        words = losses_of_words(model, output, target, self.padding_idx)
         legal = sample["legal_attachments"] if self.legal_only else None
         log_probs = attachment_log_probabilities(output[1]["attachment_scores"], legal)
         is_scored = target != self.padding_idx
@@ -81,12 +81,6 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
         if "wrong_tapes" in sample:
             logged["wrong_tapes"] = sample["wrong_tapes"]
         return loss.sum() if reduce else loss, sample_size, logged
-
-    def _of_words(self, model: Any, output: Any, target: Tensor) -> Tensor:
-        """-log p of each word, (B, n), 0 for padding."""
-        log_probs = model.get_normalized_probs(output, log_probs=True)
-        losses = nll_loss(log_probs.flatten(0, 1), target.flatten(), ignore_index=self.padding_idx, reduction="none")
-        return losses.view_as(target)
 
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:

@@ -44,15 +44,15 @@ class Sentence:
         word_of: the number of the word that each token belongs to.
         attachments: the gold parse.
         punctuation: whether each token is punctuation; None if tags are not known.
-        gold: with the gold parse of what is before each word.
-        own: with the model's own parses; None unless they are wanted.
+        gold: with the gold parse of what is before each word; None for best runs.
+        own: with the model's own parses, or its best run; None unless they are wanted.
     """
 
     words: Sequence[str]
     word_of: Sequence[int]
     attachments: Sequence[int]
     punctuation: Sequence[bool] | None
-    gold: ScoredParse
+    gold: ScoredParse | None
     own: ScoredParse | None
 
 
@@ -61,8 +61,8 @@ Parsed = tuple[Sentence, ScoredParse]
 
 
 def with_gold_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
-    """All sentences, with their gold parses."""
-    return [(sentence, sentence.gold) for sentence in sentences]
+    """All sentences, with their gold parses; none for best runs."""
+    return [(sentence, sentence.gold) for sentence in sentences if sentence.gold is not None]
 
 
 def with_own_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
@@ -75,7 +75,8 @@ class Scores:
     """The scores of a model with gold parses or with its own.
 
     Attributes:
-        perplexity: of words and ends; with its own parses, of the sum over the parses of the beam, an upper bound.
+        perplexity: of words and ends; with its own parses, of the sum over the parses of the beam, an upper bound; with
+            best runs, which it does not depend on, exact.
         attachments: the share of words that the model attaches as the gold parse does.
     """
 
@@ -107,13 +108,13 @@ class ClosingAccuracy:
     Attributes:
         group: which closing brackets.
         brackets: how many there are.
-        gold: the accuracy with gold parses.
+        gold: the accuracy with gold parses, or None.
         own: the accuracy with the model's own parses, or None.
     """
 
     group: str
     brackets: int
-    gold: Estimate
+    gold: Estimate | None
     own: Estimate | None
 
 
@@ -123,13 +124,14 @@ class PushdownResult(Result):
 
     Attributes:
         split: the part of the corpus.
-        beam: the number of parses that are kept: 1 if decisions are greedy, 0 if the model does not parse.
+        beam: the number of parses that are kept: 1 if decisions are greedy, 0 if the model does not parse; None if its
+            parse is the best run of a nondeterministic stack.
         bootstrap: number of resampled sets behind each interval.
         confidence: the confidence level of the intervals, such as 0.95.
         model: the model.
         sentences: number of sentences.
         words: number of words, without ends.
-        gold: with gold parses.
+        gold: with gold parses; None for best runs.
         own: with the model's own parses, or None.
         parses: the model's own parses, or None.
         closings: of strings of brackets, the accuracy of closing ones; empty for other sentences.
@@ -137,19 +139,19 @@ class PushdownResult(Result):
 
     kind: ClassVar[str] = "evaluate-pushdown"
     split: str
-    beam: int
+    beam: int | None
     bootstrap: int
     confidence: float
     model: Model
     sentences: int
     words: int
-    gold: Scores
+    gold: Scores | None
     own: Scores | None
     parses: ParseScores | None
     closings: tuple[ClosingAccuracy, ...]
 
     def lines(self) -> list[str]:
-        own = "greedy parses" if self.beam == 1 else f"beam of {self.beam}"
+        own = {None: "best runs", 1: "greedy parses"}.get(self.beam, f"beam of {self.beam}")
         tables = [_table_of_scores({"gold parses": self.gold, own: self.own})]
         if self.parses is not None:
             tables.append(_table_of_parses(own, self.parses))
@@ -174,16 +176,19 @@ def _table_of_parses(own: str, parses: ParseScores) -> str:
 
 
 def _table_of_closings(own: str, closings: Sequence[ClosingAccuracy]) -> str:
+    first = closings[0]
+    shown = [(name, key) for name, key in (("gold parses", "gold"), (own, "own")) if getattr(first, key)]
     rows = [
-        [each.group, f"{each.brackets:,}", *each.gold.percent(2), *(each.own.percent(2) if each.own else ())]
+        [each.group, f"{each.brackets:,}", *(cell for _, key in shown for cell in getattr(each, key).percent(2))]
         for each in closings
     ]
-    columns = ("closing brackets", "number", "gold parses", "interval", own, "interval")
-    return table(columns[: len(rows[0])], rows)
+    return table(("closing brackets", "number", *(title for name, _ in shown for title in (name, "interval"))), rows)
 
 
-def scores_of(parses: Sequence[Parsed], intervals: Intervals) -> Scores:
-    """The scores of sentences with these parses."""
+def scores_of(parses: Sequence[Parsed], intervals: Intervals) -> Scores | None:
+    """The scores of sentences with these parses; None for no sentences."""
+    if not parses:
+        return None
     rate = intervals.of_rate(
         [parse.nats for _, parse in parses], [len(sentence.words) + 1 for sentence, _ in parses], 0
     )
@@ -198,26 +203,21 @@ def _attached(sentence: Sentence, parse: ScoredParse) -> int:
 
 def row_of_sentence(sentence: Sentence) -> Row:
     """The scores of a sentence, with gold parses and, unless there are none, with the model's own."""
-    own = sentence.own
-    row = {
-        "sentence": " ".join(sentence.words),
-        "tokens": len(sentence.words),
-        "nats": sentence.gold.nats,
-        "attached": _attached(sentence, sentence.gold),
-    }
-    if own is None:
-        return row
-    return {
-        **row,
-        "own_nats": own.nats,
-        "own_attached": _attached(sentence, own),
-        "own_f1": span_counts(own.attachments, sentence.attachments, word_of=sentence.word_of).f1,
-        "own_tree": own.is_tree,
-    }
+    gold, own = sentence.gold, sentence.own
+    row: dict[str, object] = {"sentence": " ".join(sentence.words), "tokens": len(sentence.words)}
+    if gold is not None:
+        row |= {"nats": gold.nats, "attached": _attached(sentence, gold)}
+    if own is not None:
+        f1 = span_counts(own.attachments, sentence.attachments, word_of=sentence.word_of).f1
+        row |= {"own_nats": own.nats, "own_attached": _attached(sentence, own)}
+        row |= {"own_f1": f1, "own_tree": own.is_tree}
+    return row
 
 
-def parse_scores(parses: Sequence[Parsed], intervals: Intervals) -> ParseScores:
-    """How well the model's own parses agree with the gold parses."""
+def parse_scores(parses: Sequence[Parsed], intervals: Intervals) -> ParseScores | None:
+    """How well the model's own parses agree with the gold parses; None for no sentences."""
+    if not parses:
+        return None
 
     def f1(stream: int, *, with_sentence: bool = True, punctuation: bool = True) -> Estimate:
         counts = [
@@ -249,12 +249,18 @@ def closing_accuracies(sentences: Sequence[Sentence], intervals: Intervals) -> I
         places = [[closing.place for closing in string if belongs(closing)] for string in brackets]
         number = sum(map(len, places))
         if number:
-            own_accuracy = _accuracy(own, places, intervals, stream) if own else None
-            yield ClosingAccuracy(group, number, _accuracy(gold, places, intervals, stream), own_accuracy)
+            accuracies = [_accuracy(parses, places, intervals, stream) for parses in (gold, own)]
+            yield ClosingAccuracy(group, number, *accuracies)
 
 
-def _accuracy(parses: Sequence[Parsed], places: Sequence[Sequence[int]], intervals: Intervals, stream: int) -> Estimate:
-    """The share of the symbols at these places of each string that the model finds the most probable."""
+def _accuracy(
+    parses: Sequence[Parsed], places: Sequence[Sequence[int]], intervals: Intervals, stream: int
+) -> Estimate | None:
+    """The share of the symbols at these places of each string that the model finds the most probable; None for no
+    parses.
+    """
+    if not parses:
+        return None
     pairs = []
     for (sentence, parse), of_string in zip(parses, places, strict=True):
         assert parse.choices is not None

@@ -18,21 +18,30 @@ from fairseq_stack.hub.batches import batches_of_lengths
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.parse_beams import network_of
 from fairseq_stack.hub.strings import tokens_of
-from fairseq_stack.modules import attachment_log_probabilities, parse_all
+from fairseq_stack.modules import (
+    AutomatonStackAttention,
+    StackOperation,
+    attachment_log_probabilities,
+    best_operations,
+    driven_stacks,
+    parse_all,
+)
 from fairseq_stack.ops import legal_attachments, stack_tape
+from fairseq_stack_preprocess.trees.operations import TreeOperation, is_tree, spans_of_operations
+from fairseq_stack_preprocess.trees.spans import attachments as attachments_of
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What a model says about a string of n words, with its gold parse or with the parses of a beam.
+    """What a model says about a string of n words, with its gold parse, the parses of a beam, or the best run.
 
     Attributes:
         nats: -log p of the words and the end; with a beam, of the sum over its parses.
         attachments: what the model finds that each word attaches to, n: after the gold parse of what is before the
-            word, or in the best parse of the beam.
+            word, or in the best parse of the beam, or in the parse of the best run.
         choices: the most probable one of some symbols at the place of each word and of the end, n + 1, where the parses
             in a beam have their weights; None if there are no symbols to choose between.
-        is_tree: whether the best parse of the beam is one tree; None with the gold parse.
+        is_tree: whether the best parse of the beam, or of the best run, is one tree; None with the gold parse.
     """
 
     nats: float
@@ -66,7 +75,7 @@ def score_parses(
     """Yield for each string its position and its scores with the gold parse and with a beam, shorter strings first.
 
     Args:
-        hub: of one model that parses.
+        hub: what ``from_pretrained`` returns.
         strings: strings of symbols.
         attachments: the gold parse of each, (n,).
         beam_size: number of parses kept; with 1 the model's decisions are greedy, and with 0 it makes none.
@@ -74,20 +83,85 @@ def score_parses(
         choices: the symbols of which the most probable one is found.
 
     Raises:
-        UserError: a string is longer than the model accepts, or has a symbol that it lacks; or the model computes a
-            probability that is not a number, or is 0.
+        UserError: the hub holds no single model that parses; a string is longer than the model accepts, or has a symbol
+            that it lacks; or the model computes a probability that is not a number, or is 0.
     """
-    tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
+    require_parses(hub)
     indices = None if choices is None else torch.tensor([*map(hub.tgt_dict.index, choices)])
-    for batch in batches_of_lengths(list(map(len, tokens)), None, max_tokens // max(1, beam_size), same_length=True):
-        targets = torch.stack([tokens[number] for number in batch]).to(hub.device)
+    for batch, targets in _batches(hub, strings, max_tokens // max(1, beam_size)):
         attached = torch.from_numpy(np.stack([attachments[number] for number in batch])).long().to(hub.device)
         gold = _with_gold_parses(hub, targets, attached, indices)
         of_beams = _with_beams(hub, targets, beam_size, indices) if beam_size else repeat(None)
         for number, with_gold, with_beam in zip(batch, gold, of_beams, strict=False):
-            if not math.isfinite(with_gold.nats) or not (with_beam is None or math.isfinite(with_beam.nats)):
-                raise UserError(f"the model's probability of string {number + 1} is 0 or not a number")
+            _check_probabilities(number, with_gold, with_beam)
             yield number, with_gold, with_beam
+
+
+@torch.no_grad()
+def score_best_runs(
+    hub: Hub, strings: Sequence[Sequence[str]], *, max_tokens: int, choices: Sequence[str] | None = None
+) -> Iterator[tuple[int, None, Scored]]:
+    """The same with the best run of a nondeterministic stack as the parse, and no scores with the gold parse.
+
+    The tree of the best run is the one that :mod:`fairseq_stack_preprocess.trees.operations` describes. It is the best
+    one among the runs that replace the top at ``</s>``, at the first word and at the last.
+
+    Raises:
+        UserError: as for :func:`score_parses`; or the hub holds no language model that has one nondeterministic stack,
+            which can take all operations, and that reads no tape.
+    """
+    if not isinstance(hub, LanguageModelHub) or len(hub.models) != 1:
+        raise UserError("best runs: expected one checkpoint of a language model")
+    (model,) = hub.models
+    if getattr(getattr(model.decoder, "network", None), "reads_tape", False):
+        raise UserError("best runs: the words of this model depend on its parses, which its attachment head makes")
+    indices = None if choices is None else torch.tensor([*map(hub.tgt_dict.index, choices)])
+    for batch, targets in _batches(hub, strings, max_tokens):
+        with driven_stacks(model) as stacks:
+            output = model(targets.roll(1, 1))
+        automata = [(x, inputs) for x, inputs in stacks.values() if isinstance(x, AutomatonStackAttention)]
+        if len(automata) != 1:
+            raise UserError(f"best runs: expected a model with one nondeterministic stack, got {len(automata)}")
+        ((stack, inputs),) = automata
+        log_words = model.get_normalized_probs(output, log_probs=True).double()
+        nats = -log_words.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1)
+        for number, of_string, of_stack, log_next in zip(batch, nats.tolist(), inputs, log_words, strict=True):
+            words = len(strings[number])
+            found = _best_tree(stack, of_stack, words)
+            attached = attachments_of(spans_of_operations(found), words)
+            scored = Scored(of_string, attached, _chosen(hub, log_next, indices), is_tree(found))
+            _check_probabilities(number, scored)
+            yield number, None, scored
+
+
+def _best_tree(stack: AutomatonStackAttention, inputs: Tensor, words: int) -> list[TreeOperation]:
+    """What the best run does with each word, for inputs (n, d_model) that end with those of the words."""
+    allowed = torch.full((len(inputs),), int(StackOperation.ANY))
+    allowed[: len(inputs) - words + 1] = StackOperation.REPLACE
+    allowed[-1] = StackOperation.REPLACE
+    try:
+        best = best_operations(stack, inputs, allowed)
+    except ValueError as error:
+        raise UserError(f"best runs: {error}") from error
+    ends = {0, words - 1}
+    return [
+        TreeOperation.BEGIN if place in ends else TreeOperation(operation)
+        for place, operation in enumerate(best[len(inputs) - words :])
+    ]
+
+
+def _batches(
+    hub: LanguageModelHub, strings: Sequence[Sequence[str]], max_tokens: int
+) -> Iterator[tuple[list[int], Tensor]]:
+    """Strings of one length: their numbers, and their tokens and ends (B, n + 1); shorter strings first."""
+    tokens = [_encoded(hub, string, number) for number, string in enumerate(strings, start=1)]
+    for batch in batches_of_lengths(list(map(len, tokens)), None, max_tokens, same_length=True):
+        yield batch, torch.stack([tokens[number] for number in batch]).to(hub.device)
+
+
+def _check_probabilities(number: int, *scored: Scored | None) -> None:
+    if not all(each is None or math.isfinite(each.nats) for each in scored):
+        raise UserError(f"the model's probability of string {number + 1} is 0 or not a number")
 
 
 def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tensor:

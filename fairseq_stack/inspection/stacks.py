@@ -6,10 +6,7 @@ Each stack says it itself: :meth:`fairseq_stack.modules.StatefulAttention.inspec
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +14,7 @@ from torch import Tensor, nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub
 from fairseq_stack.inspection.sentences import Sentence, sentence_of_text
-from fairseq_stack.modules import InspectedStack, StackLSTM, StatefulAttention
+from fairseq_stack.modules import InspectedStack, StatefulAttention, driven_stacks
 from fairseq_stack_preprocess.progress import say
 
 
@@ -123,10 +120,10 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
         read = {"encoder": (source, hub.src_dict), "decoder": (target.roll(1), hub.tgt_dict)}  # begins with </s>
     tensors = [tokens.to(hub.device)[None] for tokens, _ in read.values()]
     lengths = torch.tensor([len(source)], device=hub.device)
-    with _recorded(model) as recorded:
+    with driven_stacks(model) as recorded:
         model(tensors[0], src_lengths=lengths, **({"prev_output_tokens": tensors[1]} if len(tensors) > 1 else {}))
     driven = []
-    for name, (stack, inputs) in recorded.items():
+    for name, (stack, (inputs,)) in recorded.items():
         tokens, dictionary = read[name.partition(".")[0]]
         unread = len(tokens) - len(inputs)  # an LSTM does not read the beginning
         if not len(inputs):
@@ -141,35 +138,3 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
 def _require_length(name: str, tokens: Tensor, limit: int) -> None:
     if len(tokens) > limit:
         raise UserError(f"{name} has {len(tokens):,} tokens; the model accepts at most {limit:,}")
-
-
-@contextmanager
-def _recorded(model: nn.Module) -> Iterator[dict[str, tuple[StatefulAttention, Tensor]]]:
-    """Within the block, a call of the model records each stack and its inputs (n, d_model) of one sentence, by name.
-
-    What a looped transformer calls again is recorded again, with the number of the loop in the name.
-    """
-    recorded: dict[str, tuple[StatefulAttention, Tensor]] = {}
-
-    def of_attention(name: str, attention: StatefulAttention, inputs: tuple[Tensor, ...]) -> None:
-        loop = sum(stack is attention for stack, _ in recorded.values()) + 1
-        layer = name.partition(".self_attn")[0]
-        recorded[layer if loop == 1 else f"{layer}.loop-{loop}"] = attention, inputs[0][0]
-
-    def of_lstm(name: str, lstm: StackLSTM, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Any]) -> None:
-        for number, stack in enumerate(lstm.stacks):
-            assert isinstance(stack, StatefulAttention)
-            recorded[f"{name}.stacks.{number}"] = stack, outputs[0][0]  # hidden states drive it
-
-    controlled = {id(stack) for lstm in model.modules() if isinstance(lstm, StackLSTM) for stack in lstm.stacks}
-    handles = []
-    for name, module in model.named_modules():
-        if isinstance(module, StackLSTM):
-            handles.append(module.register_forward_hook(functools.partial(of_lstm, name)))
-        elif isinstance(module, StatefulAttention) and id(module) not in controlled:
-            handles.append(module.register_forward_pre_hook(functools.partial(of_attention, name)))
-    try:
-        yield recorded
-    finally:
-        for handle in handles:
-            handle.remove()

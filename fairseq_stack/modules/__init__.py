@@ -4,7 +4,8 @@ Begin with :class:`.stateful_attention.StatefulAttention`, the base of all kinds
 kind has to say of itself. :class:`.stack_attention.StackAttention` adds Eqs. 4, 17 and 20 of DuSell & Chiang (2024),
 and its subclasses have the actions of a kind: :mod:`.superposition` (Eq. 18), :mod:`.nondeterministic` (Eqs. 9-11, Eq.
 12 and Eq. 19), :mod:`.symbols` (the stack without vectors of 2020 and 2022) and :mod:`.stratification`.
-:mod:`.inspected` has what they say of a sentence.
+:mod:`.inspected` has what they say of a sentence, :mod:`.driven` what drives them, and :mod:`.operations` what a
+nondeterministic stack is told to do.
 :mod:`.stack_lstm` is an LSTM that drives such stacks. :mod:`.delta` is attention by the delta rule, and
 :mod:`.delta_stack` adds a stack to it.
 
@@ -25,9 +26,11 @@ from fairseq_stack.modules.attachment import (
 from fairseq_stack.modules.delta import DeltaAttention
 from fairseq_stack.modules.delta_stack import DeltaStackAttention
 from fairseq_stack.modules.distances import DistanceScores
+from fairseq_stack.modules.driven import DrivenStacks, driven_stacks
 from fairseq_stack.modules.inspected import InspectedAutomaton, InspectedStack, InspectedStratification
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
+from fairseq_stack.modules.operations import StackOperation, best_operations, operation_log_probability
 from fairseq_stack.modules.parsing import Parses, Sample, parse_all, sample
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.pushdown_attention import KeysAndValues, PushdownAttention
@@ -51,6 +54,7 @@ __all__ = [
     "DeltaAttention",
     "DeltaStackAttention",
     "DistanceScores",
+    "DrivenStacks",
     "InspectedAutomaton",
     "InspectedStack",
     "InspectedStratification",
@@ -68,12 +72,16 @@ __all__ = [
     "StackAttention",
     "StackLSTM",
     "StackLSTMState",
+    "StackOperation",
     "StatefulAttention",
     "StratificationStackAttention",
     "SuperpositionStackAttention",
     "SymbolStackAttention",
     "attachment_head",
     "attachment_log_probabilities",
+    "best_operations",
+    "driven_stacks",
+    "operation_log_probability",
     "parse_all",
     "sample",
 ]

@@ -36,6 +36,7 @@ MODEL = [
 ]
 TAPE = [*MODEL, "--arch", "pushdown_transformer_lm_dyck", "--stack-layers", "pushdown"]
 BASE = [*MODEL, "--arch", "pushdown_transformer_lm_dyck_base", "--stack-layers", "sdpa"]
+RUNS = [*TASK, "--criterion", "operation_cross_entropy", "--arch", "stack_lstm_lm", "--stack", "nd-2-2-3"]
 DYCK = [
     *("--task", "bounded-dyck", "--bracket-types", "2", "--max-depth", "2", "--max-length", "10"),
     *("--train-size", "300", "--valid-size", "9", "--test-size", "5", "--distance-size", "5"),
@@ -172,6 +173,29 @@ def test_spans_are_over_words_where_tokens_are_pieces(models: dict[str, Trained]
     assert (words.words, pieces.words) == (sum(map(len, lines)), sum(map(len, lines)) - len(lines))
     assert words.gold == pieces.gold
     assert words.parses is not None and pieces.parses is not None and words.parses.f1 != pieces.parses.f1
+
+
+def test_best_runs(models: dict[str, Trained], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No word depends on a parse, and perplexity is exact."""
+    corpus = models["dyck"].corpus
+    run("train", corpus / "data-bin", *RUNS, *TRAINING, "--save-dir", tmp_path / "lstm")
+    model = Trained(corpus, tmp_path / "lstm" / "checkpoint_last.pt")
+    csv = tmp_path / "sentences.csv"
+    result = model.evaluate(tmp_path, "--split", "valid", "--best-runs", "--csv", str(csv))
+    assert "| best runs |" in capsys.readouterr().out and "|beam:best-runs|" in result.signature
+    assert result.gold is None and result.beam is None and result.own is not None and result.parses is not None
+    validated = run("validate", corpus / "data-bin", *TASK, "--path", model.checkpoint, "--batch-size", 4, "--cpu")
+    assert math.log2(result.own.perplexity.value) == pytest.approx(last(validated, "nll_loss"), abs=6e-4)
+    assert all(each.gold is None and each.own is not None for each in result.closings)
+    rows = rows_of(csv)
+    assert result.parses.trees.value == sum(row["own_tree"] == "true" for row in rows) / len(rows)
+    for options, problem in (
+        ((model.checkpoint,), "the checkpoint holds no model that parses"),
+        ((model.checkpoint, "--best-runs", "--beam", 1), "--beam has no effect with --best-runs"),
+        ((models["dyck"].checkpoint, "--best-runs"), "the words of this model depend on its parses"),
+        ((models["base"].checkpoint, "--best-runs"), "expected a model with one nondeterministic stack, got 0"),
+    ):
+        assert problem in error_of(capsys, *options, "--data", corpus)
 
 
 def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

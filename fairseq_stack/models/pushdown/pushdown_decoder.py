@@ -45,7 +45,7 @@ class PushdownDecoder(RecurrentDecoder):
             prev_output_tokens: (B, n), with padding on the right.
             encoder_out: always None, because the model has no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
-            tape: the tapes of the parses (B, n, n). None: of the model's own decisions.
+            tape: the tapes of the parses (B, n, n). None: of the model's own decisions, if it reads tapes.
             next_words: with a tape, the words (B, n) whose attachments are to be scored.
             kwargs: what else fairseq gives, such as the lengths.
 
@@ -59,9 +59,15 @@ class PushdownDecoder(RecurrentDecoder):
         extra: dict[str, Any] = {"attn": None}  # fairseq's generator looks for it
         if incremental_state is not None:
             hidden = self._step(prev_output_tokens, incremental_state).unsqueeze(1)
-        elif tape is None:
+        elif tape is None and self.network.reads_tape:
             hidden, _ = self._read_with_own_decisions(prev_output_tokens)
         else:
+            if tape is None:  # no parse changes anything
+                tape = stack_tape(
+                    torch.arange(prev_output_tokens.size(1), device=prev_output_tokens.device).expand_as(
+                        prev_output_tokens
+                    )
+                )
             hidden = self.network(prev_output_tokens, tape)
             if next_words is not None:
                 extra["attachment_scores"] = self.network.attachment_scores(hidden, next_words, tape)

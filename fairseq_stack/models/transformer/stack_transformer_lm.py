@@ -69,8 +69,14 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         shared = args.share_decoder_input_output_embed
         return compact_embedding(CompactVocabulary(dictionary, args.compact_vocab_unk, shared), embed_dim)
 
-    def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
-        """As in fairseq; symbols that a compact vocabulary treats as impossible raise UserError."""
+    def forward(
+        self, src_tokens: Tensor, tape: Tensor | None = None, next_words: Tensor | None = None, **kwargs: Any
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """As in fairseq; the tapes in batches of ``pushdown_language_modeling`` are not read.
+
+        Raises:
+            UserError: there are symbols that a compact vocabulary treats as impossible.
+        """
         check_symbols(self.decoder, src_tokens)
         return super().forward(src_tokens, **kwargs)
 

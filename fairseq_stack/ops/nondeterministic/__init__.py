@@ -41,7 +41,7 @@ from .best_runs import best_runs
 from .contents import StackEdge, StackNode, stack_contents
 from .gpu import nondeterministic_stack_triton, windowed_readings_triton
 from .native import nondeterministic_stack_native
-from .posterior import Transitions, transition_posterior
+from .posterior import Transitions, allowed_log_probability, transition_posterior
 from .pytorch import nondeterministic_stack_pytorch
 from .reference import nondeterministic_stack_reference
 from .runs import Configuration, Item, Operation, Run, Step
@@ -58,6 +58,7 @@ __all__ = [
     "StackNode",
     "Step",
     "Transitions",
+    "allowed_log_probability",
     "best_runs",
     "nondeterministic_stack",
     "stack_contents",

@@ -1,4 +1,4 @@
-"""How probable each transition is, given the weights of all steps: the derivative of log Z (Section 12)."""
+"""How probable transitions are, given the weights of all steps: derivatives and differences of log Z (Section 12)."""
 
 from __future__ import annotations
 
@@ -57,3 +57,33 @@ def transition_posterior(
         gradients = torch.autograd.grad(last.sum(), leaves)
     undefined = torch.where(last.isnan(), last, 0).detach()
     return Transitions(*(x + undefined.reshape(-1, *[1] * (x.dim() - 1)) for x in gradients))
+
+
+def allowed_log_probability(
+    push: Tensor, replace: Tensor, pop: Tensor, *, allowed: Transitions, lengths: Tensor, backend: str = "auto"
+) -> Tensor:
+    """The log-probability that each step of a run takes an allowed transition, if runs are drawn by their weights.
+
+    It is log Z_n of the allowed transitions alone, the others having log weights of -inf, minus log Z_n of all.
+
+    Args:
+        push: log weights as for ``nondeterministic_stack``, (B, n, Q, S, Q, S).
+        replace: (B, n, Q, S, Q, S).
+        pop: (B, n, Q, S, Q).
+        allowed: whether each transition is allowed, in shapes that can be broadcast to those of the log weights.
+        lengths: how many steps the runs of each sequence have, (B,), from 1 to n.
+        backend: as for ``nondeterministic_stack``.
+
+    Returns:
+        Log-probabilities (B,), in float64, which can be differentiated; -inf where no run is allowed.
+
+    Raises:
+        ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
+    """
+    check_transitions(push, replace, pop, None)
+    weights = [x.double() for x in (push, replace, pop)]
+    with torch.autocast(push.device.type, enabled=False):
+        of_all = log_partition(*weights, backend=backend)
+        kept = [x.masked_fill(~mask, -torch.inf) for x, mask in zip(weights, allowed, strict=True)]
+        of_allowed = log_partition(*kept, backend=backend)
+    return (of_allowed - of_all).gather(1, lengths[:, None] - 1).squeeze(1)

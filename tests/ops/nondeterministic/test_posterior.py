@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack, transition_posterior
-from fairseq_stack.ops.nondeterministic import Transitions
+from fairseq_stack.ops.nondeterministic import Transitions, allowed_log_probability
 from tests.helpers import assert_normwise_close, hostile
 from tests.ops.nondeterministic.inputs import random_inputs
 from tests.ops.nondeterministic.runs import enumerated_runs
@@ -140,3 +140,31 @@ def test_mistakes() -> None:
         transition_posterior(push, replace, pop, window=0)
     with pytest.raises(ValueError, match="backend must be one of"):
         transition_posterior(push, replace, pop, backend="fast")
+
+
+def test_probability_of_allowed_transitions(backend: str) -> None:
+    """The share of the weight of all runs that allowed runs have, and its gradient."""
+    inputs = random_inputs(3, 4, 2, 2, 1, std=2)[:3]
+    allowed = Transitions(*(torch.rand_like(x) < 0.6 for x in inputs))
+    lengths = torch.tensor([4, 2, 3])
+    actual = allowed_log_probability(*inputs, allowed=allowed, lengths=lengths, backend=backend)
+    for b, length in enumerate(lengths.tolist()):
+        runs = list(enumerated_runs([x[b, :length].detach() for x in inputs]))
+        kept = [
+            math.exp(run.log_weight)
+            for run in runs
+            if all(getattr(allowed, operation)[b, t][index] for t, (operation, index) in enumerate(run.steps))
+        ]
+        assert actual[b].exp().item() == pytest.approx(sum(kept) / sum(math.exp(run.log_weight) for run in runs))
+    gradients = torch.autograd.grad(actual[0], inputs)
+    restricted = [x.masked_fill(~mask, -math.inf) for x, mask in zip(inputs, allowed, strict=True)]
+    difference = zip(transition_posterior(*restricted), transition_posterior(*inputs), strict=True)
+    for gradient, (of_allowed, of_all) in zip(gradients, difference, strict=True):
+        assert_normwise_close(gradient[0], (of_allowed - of_all)[0], 1e-10)
+
+
+def test_no_run_is_allowed() -> None:
+    inputs = random_inputs(1, 3, 2, 2, 1)[:3]
+    nothing = Transitions(*(torch.zeros_like(x, dtype=torch.bool) for x in inputs))
+    lengths = torch.tensor([3])
+    assert allowed_log_probability(*inputs, allowed=nothing, lengths=lengths).item() == -math.inf

@@ -1,0 +1,129 @@
+"""``--criterion operation_cross_entropy``: the loss of words, and of what parses tell a nondeterministic stack to do.
+
+fairseq reads the types of options at run time: annotations must not be postponed.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from omegaconf import II
+from torch import Tensor
+
+from fairseq_stack.criterions._words import losses_of_words
+from fairseq_stack.errors import UserError
+from fairseq_stack.modules import (
+    AutomatonStackAttention,
+    DrivenStacks,
+    StackOperation,
+    driven_stacks,
+    operation_log_probability,
+)
+from fairseq_stack_preprocess.trees.operations import operations
+from fairseq_stack_preprocess.trees.spans import spans_of_attachments
+
+
+@dataclass
+class OperationCrossEntropyCriterionConfig(FairseqDataclass):
+    """The options of the loss."""
+
+    operation_weight: float = field(default=1.0, metadata={"help": "weight of the loss of the stack's operations"})
+    sentence_avg: bool = II("optimization.sentence_avg")
+
+
+@register_criterion("operation_cross_entropy", dataclass=OperationCrossEntropyCriterionConfig)
+class OperationCrossEntropyCriterion(FairseqCriterion):
+    """-log p(x) of the words and, times a weight, -log p(R) = log Z - log Z(R), summed over words or sentences.
+
+    R are the runs of a nondeterministic stack that take the operations of the gold parse
+    (``fairseq_stack_preprocess.trees.operations``), Z(R) is their weight and Z the weight of all runs. States and stack
+    symbols stay latent, except that the state after a replacement says whether the parse descends or climbs. With
+    several such stacks, their losses are added up.
+
+    Both losses are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the
+    sum as ``loss``, and its parts per word as ``nll_loss`` and ``operation_loss``, all to base 2; ``ppl`` is of the
+    words.
+    """
+
+    def __init__(self, task: Any, operation_weight: float, sentence_avg: bool) -> None:
+        super().__init__(task)
+        self.operation_weight = operation_weight
+        self.sentence_avg = sentence_avg
+        self.eos = task.target_dictionary.eos()
+
+    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
+        """The loss, by what it is divided, and what is logged.
+
+        Raises:
+            UserError: the batch has no parses, or the model no nondeterministic stack that can be told what to do.
+        """
+        if "attachments" not in sample:
+            raise UserError("--criterion operation_cross_entropy needs parses: --task pushdown_language_modeling")
+        with driven_stacks(model) as stacks:
+            output = model(**sample["net_input"])
+        target = sample["target"]
+        words = losses_of_words(model, output, target, self.padding_idx)
+        lengths = (target != self.padding_idx).sum(1)
+        operated = _losses_of_operations(stacks, operations_of_parses(sample["attachments"], lengths), lengths)
+        loss = words.sum(1) + self.operation_weight * operated
+        sample_size = len(target) if self.sentence_avg else sample["ntokens"]
+        logged = {
+            "loss": loss.sum().data,
+            "nll_loss": words.sum().data,
+            "operation_loss": operated.sum().data,
+            "ntokens": sample["ntokens"],
+            "nsentences": len(target),
+            "sample_size": sample_size,
+        }
+        return loss.sum() if reduce else loss, sample_size, logged
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: Sequence[dict[str, Any]]) -> None:
+        """Log the losses of all workers together."""
+        totals = {name: sum(log.get(name, 0) for log in logging_outputs) for name in logging_outputs[0]}
+        size, tokens = totals["sample_size"], totals["ntokens"]
+        metrics.log_scalar("loss", totals["loss"] / size / math.log(2), size, round=3)
+        for name in ("nll_loss", "operation_loss"):
+            metrics.log_scalar(name, totals[name] / tokens / math.log(2), tokens, round=3)
+        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """Whether the logging outputs of workers may be added up before :meth:`reduce_metrics`."""
+        return True
+
+
+def operations_of_parses(attachments: Tensor, lengths: Tensor) -> Tensor:
+    """What each symbol does to the stack, (B, n): a :class:`.StackOperation`.
+
+    Args:
+        attachments: what the next words attach to, (B, n), as in the batches of ``pushdown_language_modeling``.
+        lengths: how many symbols are read before the end of each sentence, (B,): ``</s>`` and its words.
+    """
+    rows = torch.full(attachments.shape, int(StackOperation.ANY))
+    for row, attached, length in zip(rows, attachments.tolist(), lengths.tolist(), strict=True):
+        of_words = operations(spans_of_attachments(attached[: length - 1]), length - 1)
+        row[:length] = torch.tensor([StackOperation.REPLACE, *of_words])
+    return rows.to(attachments.device)
+
+
+def _losses_of_operations(stacks: DrivenStacks, steps: Tensor, lengths: Tensor) -> Tensor:
+    """-log p(R) of each sentence, (B,), for the operations (B, n)."""
+    driven = [(stack, inputs) for stack, inputs in stacks.values() if isinstance(stack, AutomatonStackAttention)]
+    if not driven:
+        raise UserError("--criterion operation_cross_entropy needs a nondeterministic stack, such as nd-3-3-5")
+    losses = torch.zeros(len(steps), dtype=torch.float64, device=steps.device)
+    for stack, inputs in driven:
+        unread = steps.size(1) - inputs.size(1)  # an LSTM does not read the beginning
+        try:
+            log_probability = operation_log_probability(stack, inputs, steps[:, unread:], lengths - unread)
+        except ValueError as error:
+            raise UserError(f"--criterion operation_cross_entropy: {error}") from error
+        losses = losses - log_probability
+    return losses.to(torch.promote_types(inputs.dtype, torch.float32))

@@ -1,0 +1,114 @@
+"""The criterion operation_cross_entropy: the loss of words, and of the operations that parses tell a stack."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.logging import metrics
+from torch import Tensor, nn
+
+from fairseq_stack.criterions import OperationCrossEntropyCriterion
+from fairseq_stack.criterions.operation_cross_entropy import operations_of_parses
+from fairseq_stack.errors import UserError
+from fairseq_stack.modules import NondeterministicStackAttention, StackLSTM, operation_log_probability
+from tests.helpers import assert_normwise_close
+
+PAD, EOS = 1, 2
+TOKENS = torch.tensor([[EOS, 5, 3, 4, 6], [EOS, 6, PAD, PAD, PAD], [EOS, 3, 4, PAD, PAD]])
+TARGET = torch.tensor([[5, 3, 4, 6, EOS], [6, EOS, PAD, PAD, PAD], [3, 4, EOS, PAD, PAD]])
+ATTACHMENTS = torch.tensor([[1, 1, 3, 2, 0], [1, 0, 3, 4, 5], [1, 1, 0, 4, 5]])
+OPERATIONS = torch.tensor([[0, 0, 4, 3, 0], [0, 0, -1, -1, -1], [0, 0, 0, -1, -1]])
+
+
+class Model(nn.Module):
+    """A stack, or an LSTM with one, that drives the words; an LSTM does not read the beginning."""
+
+    def __init__(self, num_states: int = 2, *, lstm: bool = False) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(7, 8)
+        stack = NondeterministicStackAttention(8, num_states, 2, 3, output=not lstm, bias=lstm)
+        self.stack: nn.Module = StackLSTM(8, 8, [stack]) if lstm else stack
+        self.output = nn.Linear(8, 7)
+
+    def forward(self, src_tokens: Tensor) -> Tensor:
+        if not isinstance(self.stack, StackLSTM):
+            return self.output(self.stack(self.embedding(src_tokens)))
+        hidden, _ = self.stack(self.embedding(src_tokens[:, 1:]), return_state=False)
+        return self.output(nn.functional.pad(hidden, (0, 0, 1, 0)))
+
+    def get_normalized_probs(self, net_output: Tensor, log_probs: bool) -> Tensor:
+        return net_output.log_softmax(-1)
+
+
+def sample() -> dict[str, Any]:
+    return {"net_input": {"src_tokens": TOKENS}, "target": TARGET, "ntokens": 10, "attachments": ATTACHMENTS}
+
+
+def criterion(weight: float = 1.0, sentence_avg: bool = False) -> OperationCrossEntropyCriterion:
+    task: Any = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD, eos=lambda: EOS))
+    return OperationCrossEntropyCriterion(task, weight, sentence_avg)
+
+
+def test_operations_of_a_batch() -> None:
+    assert torch.equal(operations_of_parses(ATTACHMENTS, torch.tensor([5, 2, 3])), OPERATIONS)
+
+
+@pytest.mark.parametrize("lstm", [False, True], ids=["attention", "lstm"])
+def test_sum_of_losses(lstm: bool) -> None:
+    """Padding has no part in it."""
+    model = Model(lstm=lstm).double()
+    loss, sample_size, logged = criterion(2.5)(model, sample())
+    assert sample_size == 10
+    words = operated = torch.zeros((), dtype=torch.float64)
+    for tokens, target, told in zip(TOKENS, TARGET, OPERATIONS, strict=True):
+        length = int(target.ne(PAD).sum())
+        log_words = model(tokens[None, :length]).log_softmax(-1)
+        words = words - log_words[0].gather(1, target[:length, None]).sum()
+        driving = model.embedding(tokens[None, :length])
+        if isinstance(model.stack, StackLSTM):
+            driving, told = model.stack(driving[:, 1:])[0], told[1:]
+        (stack,) = (each for each in model.modules() if isinstance(each, NondeterministicStackAttention))
+        size = driving.size(1)
+        operated = operated - operation_log_probability(stack, driving, told[None, :size], torch.tensor([size])).sum()
+    assert_normwise_close(logged["nll_loss"], words.detach(), 1e-12)
+    assert_normwise_close(logged["operation_loss"], operated.detach(), 1e-12)
+    assert_normwise_close(loss.detach(), (words + 2.5 * operated).detach(), 1e-12)
+    expected = torch.autograd.grad(words + 2.5 * operated, list(model.parameters()))
+    for actual, gradient in zip(torch.autograd.grad(loss, list(model.parameters())), expected, strict=True):
+        assert_normwise_close(actual, gradient, 1e-10)
+
+
+def test_what_is_logged() -> None:
+    """Of two workers, in bits per word."""
+    model = Model()
+    loss, _, logged = criterion()(model, sample())
+    with metrics.aggregate() as logged_metrics:
+        OperationCrossEntropyCriterion.reduce_metrics([logged, logged])
+    values = logged_metrics.get_smoothed_values()
+    assert values["loss"] == pytest.approx(loss.item() / 10 / math.log(2), abs=0.0006)
+    assert values["nll_loss"] + values["operation_loss"] == pytest.approx(values["loss"], abs=0.002)
+    assert criterion(sentence_avg=True)(model, sample())[1] == 3
+    assert criterion()(model, sample(), reduce=False)[0].shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "problem"),
+    [
+        (Model(), {key: value for key, value in sample().items() if key != "attachments"}, "needs parses: --task push"),
+        (Model(1), sample(), "expected a stack of at least two states"),
+    ],
+)
+def test_errors(model: Model, batch: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UserError, match=f"--criterion operation_cross_entropy:? {problem}"):
+        criterion()(model, batch)
+
+
+def test_a_model_without_such_a_stack() -> None:
+    model = Model()
+    model.stack = nn.Linear(8, 8)
+    with pytest.raises(UserError, match="needs a nondeterministic stack, such as nd-3-3-5"):
+        criterion()(model, sample())
