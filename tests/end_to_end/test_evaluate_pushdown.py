@@ -188,7 +188,7 @@ def test_best_runs(models: dict[str, Trained], tmp_path: Path, capsys: pytest.Ca
     assert math.log2(result.own.perplexity.value) == pytest.approx(last(validated, "nll_loss"), abs=6e-4)
     assert all(each.gold is None and each.own is not None for each in result.closings)
     rows = rows_of(csv)
-    assert result.parses.trees.value == sum(row["own_tree"] == "true" for row in rows) / len(rows)
+    assert result.parses.trees.value == sum(row["own_tree"] == "1" for row in rows) / len(rows)
     for options, problem in (
         ((model.checkpoint,), "the checkpoint holds no model that parses"),
         ((model.checkpoint, "--best-runs", "--beam", 1), "--beam has no effect with --best-runs"),

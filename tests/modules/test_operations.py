@@ -31,7 +31,7 @@ def test_each_transition_is_in_one_set() -> None:
     for operation in ("push", "replace", "pop"):
         sets = [getattr(each, operation)[0, 0].expand(1, 1, 3, *[1] * (operation != "pop")).int() for each in
                 (pushed, popped, to_first, to_other)]  # fmt: skip
-        assert sum(sets).eq(1).all()  # type: ignore[union-attr]
+        assert sum(sets).eq(1).all()
         assert getattr(of_any, operation).all()
     assert torch.equal(replaced.replace.expand(1, 1, 1, 1, 3, 1), to_first.replace | to_other.replace)
     assert pushed.push.all() and popped.pop.all() and not replaced.push.any() and not replaced.pop.any()
