@@ -6,8 +6,9 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 (tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd), protocol (recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at
 most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look),
 samples (drawn from each model; 1000), threads (of a training run, 1), init (instead of the protocol's: one of
---stack-init) and short (first train for 10 epochs on strings of at most so many symbols; 0). The best run by validation
-is shown.
+--stack-init), short (first train for 10 epochs on strings of at most so many symbols; 0) and told (yes: the stacks of
+tf-nd and lstm-nd are told what to do with the short strings, which then have parses; no). The best run by validation is
+shown.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
@@ -17,7 +18,7 @@ the recipe. Tf+Nd reached it with protocol=paper rate=3e-3 init=one-turn short=2
 """
 
 ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
-OWN_SETTINGS = {"protocol", "rate", "init", "short"}
+OWN_SETTINGS = {"protocol", "rate", "init", "short", "told"}
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 
 
@@ -25,7 +26,10 @@ include: "cfl.smk"
 
 
 SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
-BEGINNING = selection("init", "short")
+BEGINNING = selection("init", "short", "told")
+TOLD = setting("told", "no") is True or setting("told", "no") == "yes"  # YAML reads yes as true
+if TOLD and not (SHORT and set(KINDS) <= {"tf-nd", "lstm-nd"}):
+    refuse("told=yes: expected short=N and kinds=tf-nd,lstm-nd")
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
@@ -66,9 +70,12 @@ for language in LANGUAGES:
             training = papers_training(rate, seed) if PAPER else recipe(family(kind), rate, seed)
             training = [*model(language, kind), *training, *(["--stack-init", config["init"]] if "init" in config else [])]
             if SHORT:
-                lengths = ["--min-length", 1, "--max-length", SHORT, "--test-min-length", 1, "--test-max-length", SHORT]
-                on_short = f"{corpus(language, seed, *lengths, name=f'{language}-short-{SHORT}')}/{name}"
-                add_training(on_short, [*training, "--max-epoch", EPOCHS_OF_SHORT])
+                options = ["--min-length", 1, "--max-length", SHORT, "--test-min-length", 1, "--test-max-length", SHORT]
+                options += ["--attachments"] if TOLD else []
+                data = corpus(language, seed, *options, name=f"{language}-short-{SHORT}{selection('told')}")
+                on_short = f"{data}/{name}"
+                loss = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if TOLD else []
+                add_training(on_short, [*training, "--max-epoch", EPOCHS_OF_SHORT, *loss])
                 CONTINUED[folder] = on_short
                 training = [*training, "--finetune-from-model", f"{on_short}/checkpoint_best.pt"]
             add(MODELS[kind][0], language, folder, training)

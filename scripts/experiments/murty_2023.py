@@ -62,7 +62,7 @@ def _closing(result: PushdownResult, group: str) -> ClosingAccuracy | None:
 
 
 def trees_table(results: Results) -> str:
-    """Perplexity with gold parses and summed over a beam, and the F1 of the best parse."""
+    """Perplexity with gold parses and with the model's own, and the F1 of the best parse."""
     rows = []
     for kind, seeds in results.items():
         cells = [f"{seeds[0].model.parameters:,}"]
@@ -74,7 +74,7 @@ def trees_table(results: Results) -> str:
         for name in ("f1", "f1_without_sentence", "f1_without_punctuation"):
             cells.append(" ".join(_percent(getattr(each, name, None)) for each in parses))
         rows.append([kind, *cells])
-    columns = ("ppl, gold parses", "ppl, beam", "F1", "F1 without sentence spans", "F1 without punctuation")
+    columns = ("ppl, gold parses", "ppl, own parses", "F1", "F1 without sentence spans", "F1 without punctuation")
     return table(["model", "parameters", *columns], rows)
 
 

@@ -11,16 +11,17 @@ trees: a model without a tape and with one (base, pushdown), and with stack atte
 equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree a line, such as
 the files of https://github.com/google-deepmind/transformer_grammars (example/data).
 
-zero-one-own (of dyck) and pushdown-own (of trees) are trained with the tapes of their own decisions for half of the
-strings. They are trained only if kinds names them.
+Four kinds are trained only if kinds names them. zero-one-own (of dyck) and pushdown-own (of trees) have the tapes of
+their own decisions for half of the strings. nd-latent and nd-told (of trees) have as many parameters as pushdown; nd-latent learns from the words alone, and the stack of nd-told is told the operations of the gold parses.
+Their parses are best runs.
 
 Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all
-but these two), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
+but these), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
 in a set, for a quick look) and threads (of a training run, 1).
 """
 
 DEFAULT_SEEDS, DEFAULT_KINDS = "1,2", "base,zero-one,depth,pushdown,sup,nd"
-ALL_KINDS = f"{DEFAULT_KINDS},zero-one-own,pushdown-own"
+ALL_KINDS = f"{DEFAULT_KINDS},zero-one-own,pushdown-own,nd-latent,nd-told"
 OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "beam", "limit", "threads"}
 OWN_SETTINGS |= {"data"} if "data" in config or "trees" in str(config.get("parts")) else set()
 
@@ -61,13 +62,17 @@ MODELS = {
     ("trees", "pushdown-own"): (TAPE, "5xpushdown", "--pushdown-depths", 32, *OWN_TAPES),
     ("trees", "sup"): (BASE, "2xsdpa,sup-127,2xsdpa"),
     ("trees", "nd"): (BASE, "2xsdpa,nd-3-3-10,2xsdpa"),
+    ("trees", "nd-latent"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
+    ("trees", "nd-told"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
 }
+BY_BEST_RUNS = {"nd-latent": ["--operation-weight", 0], "nd-told": []}
 DROPOUT = {"dyck": 0, "trees": 0.2}
 
 
 def training(part, kind, seed):
     """The arguments of fairseq-train: one recipe for both parts, except for dropout."""
     arch, layers, *options = MODELS[part, kind]
+    loss = ["operation_cross_entropy", *BY_BEST_RUNS[kind]] if kind in BY_BEST_RUNS else ["pushdown_cross_entropy"]
     dropout = DROPOUT[part]
     return [
         *("--task", "pushdown_language_modeling", "--tokens-per-sample", 1024, "--compact-vocab", "--compact-vocab-unk"),
@@ -75,7 +80,7 @@ def training(part, kind, seed):
         *("--decoder-embed-dim", 64, "--decoder-ffn-embed-dim", 256),
         *("--attachment-size", 64, "--attachment-depth-size", 64),
         *("--dropout", dropout, "--attention-dropout", dropout, *options, "--seed", seed),
-        *("--criterion", "pushdown_cross_entropy", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
+        *("--criterion", *loss, "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
         *("--clip-norm", 1, "--lr", "2e-3", "--lr-scheduler", "cosine", "--warmup-updates", 200),
         *("--max-update", UPDATES[part], "--max-tokens", 2048, "--no-epoch-checkpoints"),
     ]
@@ -142,8 +147,10 @@ include: "common.smk"
 
 
 def evaluated(wildcards):
-    """The set of a result, and the number of parses."""
-    return SETS[PART_OF[corpus_of(wildcards.model)]][wildcards.name]
+    """The set of a result, and how the model parses."""
+    split, beam = SETS[PART_OF[corpus_of(wildcards.model)]][wildcards.name]
+    kind = Path(wildcards.model).name.rpartition("-seed-")[0]
+    return ["--split", split, *(["--best-runs"] if kind in BY_BEST_RUNS else ["--beam", beam])]
 
 
 rule evaluate_pushdown:
@@ -158,8 +165,7 @@ rule evaluate_pushdown:
     params:
         command=lambda wildcards: commands(
             *("fairseq-stack", "evaluate-pushdown", f"{wildcards.model}/checkpoint_best.pt"),
-            *("--data", f"{corpus_of(wildcards.model)}/corpus", "--split", evaluated(wildcards)[0]),
-            *("--beam", evaluated(wildcards)[1]),
+            *("--data", f"{corpus_of(wildcards.model)}/corpus", *evaluated(wildcards)),
         ),
     threads: THREADS
     shell:

@@ -60,6 +60,7 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
         "--valid-size 10 --test-per-length 2 --batch-size 5 --seed 3 --test-seed 4",
         {},
     ),
+    ("cfl out --task dyck", "--attachments --limit 1", {"train_size": 1, "valid_size": 1, "test_per_length": 1}),
     ("cfl out --grammar x", "--strip-cr --limit 1", {"train_size": 1, "valid_size": 1, "test_per_length": 1}),
     (
         "cfl out --task bounded-dyck",

@@ -189,6 +189,11 @@ def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server)
             {"prepare": 2, "train": 4, "evaluate_cfl": 4, **FIGURES},
         ),
         (
+            "cfl_2024",
+            {"languages": "dyck", "kinds": "lstm-nd", "short": 20, "told": "yes"},
+            {"prepare": 2, "train": 2, "evaluate_cfl": 2, **FIGURES},
+        ),
+        (
             "capacity_2023",
             {"symbols": 200},
             {"prepare": 30, "train": 210, "evaluate_cfl": 420, **FIGURES, "figure_by_alphabet": 1},

@@ -72,6 +72,11 @@ def add_parser(corpora: Subparsers) -> None:
     add_number(parser, "--test-per-length", Options.test_per_length, "strings of each length in test")
     add_number(parser, "--batch-size", Options.batch_size, "number of consecutive strings of the same length")
     add_number(parser, "--test-seed", Options.test_seed, "random seed of test")
+    parser.add_argument(
+        "--attachments",
+        action="store_true",
+        help="reversal, dyck: also write the parses, text/*.attach (bounded-dyck always has them)",
+    )
     _add_bounded(parser)
     add_common(
         parser,
@@ -85,7 +90,7 @@ def add_parser(corpora: Subparsers) -> None:
 
 def _names(kind: type[Options] | type[BoundedOptions]) -> set[str]:
     """The options of a corpus that have an argument with their name and a value."""
-    flags = {"parameters", "grammar", "task", "unary_start", "strip_cr", "binarise"}
+    flags = {"parameters", "grammar", "task", "unary_start", "strip_cr", "binarise", "attachments"}
     return {field.name for field in fields(kind)} - flags - set(PARAMETERS)
 
 
@@ -156,7 +161,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_bounded(args: argparse.Namespace) -> int:
-    others = {*PARAMETERS, "unary_start", "strip_cr", *_names(Options)} - {"bracket_types", *_names(BoundedOptions)}
+    others = {*PARAMETERS, "unary_start", "strip_cr", "attachments", *_names(Options)} - {
+        "bracket_types",
+        *_names(BoundedOptions),
+    }
     refuse(args, sorted(others), f"is not an option of --task {BOUNDED}")
     options = options_from(args, BoundedOptions, limited=(*SIZES, "distance_size", "depth_strings"))
     return run_corpus(args, options, bounded_dyck.prepare)

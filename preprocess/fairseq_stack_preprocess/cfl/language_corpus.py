@@ -7,8 +7,9 @@ that batches of this size (fairseq makes them of strings of like lengths) have n
 ``test_per_length`` strings of each length and a seed of its own, so that different training sets have one test set.
 
 Files: see :mod:`.string_sets`; ``text/vocabulary.txt`` is the dictionary of ``data-bin``: all symbols of the language,
-in the same order for every seed; ``grammar.txt`` is the grammar, if there is one. In expectation over sets drawn from
-p, no model does better than ``lower_bound.json``.
+in the same order for every seed; ``grammar.txt`` is the grammar, if there is one; ``text/SPLIT.attach``, if they are
+wanted, are the parses, as ``prepare treebank`` writes them. In expectation over sets drawn from p, no model does better
+than ``lower_bound.json``.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         corpus = generate(options)
         _write_text(corpus, new)
+        _write_attachments(options, corpus, new)
         _write_grammar(options, new)
         if options.binarise:
             binarise_language(new, dictionary=new / TEXT / VOCABULARY_NAME)
@@ -135,6 +137,14 @@ def _write_text(corpus: FormalLanguageCorpus, folder: Path) -> None:
         write_strings(folder / TEXT, split, strings)
     write_lines(folder / TEXT / VOCABULARY_NAME, (f"{symbol} 1" for symbol in corpus.vocabulary))
     write_lower_bounds(folder, {split: lower_bound(strings) for split, strings in corpus.splits.items()})
+
+
+def _write_attachments(options: Options, corpus: FormalLanguageCorpus, folder: Path) -> None:
+    if options.attachments:
+        parse = options.language().attachments
+        assert parse is not None
+        for split, strings in corpus.splits.items():
+            write_lines(folder / TEXT / f"{split}.attach", (" ".join(map(str, parse(x))) for x in strings.strings))
 
 
 def _write_grammar(options: Options, folder: Path) -> None:

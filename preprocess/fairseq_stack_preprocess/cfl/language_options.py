@@ -34,6 +34,7 @@ class Options:
         batch_size: number of consecutive strings of the same length.
         seed: seed of train and valid.
         test_seed: seed of test.
+        attachments: whether the parses of strings are written as well.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
@@ -55,6 +56,7 @@ class Options:
     batch_size: int = 10
     seed: int = 0
     test_seed: int = 0
+    attachments: bool = False
     binarise: bool = True
 
     def __post_init__(self) -> None:
@@ -66,6 +68,9 @@ class Options:
                 raise PrepareError(f"{prefix}max-length {greatest} is less than {prefix}min-length {least}")
             require_at_most(f"{prefix}max-length", greatest, GREATEST_LENGTH)
         object.__setattr__(self, "parameters", self._all_parameters())
+        if self.attachments and (self.task is None or self.language().attachments is None):
+            parsed = ", ".join(language.name for language in LANGUAGES.values() if language.attachments)
+            raise PrepareError(f"--attachments: {self.name()} has no parses that are known; expected --task {parsed}")
 
     def _all_parameters(self) -> Parameters:
         if (self.task is None) == (self.grammar is None):
@@ -97,5 +102,8 @@ class Options:
         return {"train": train, "valid": train, "test": (self.test_min_length, self.test_max_length)}
 
     def for_manifest(self) -> dict[str, Any]:
-        """The options, with the grammar's name instead of its path."""
-        return {**asdict(self), "grammar": None if self.grammar is None else self.grammar.name}
+        """The options, with the grammar's name instead of its path, and ``attachments`` only if they are wanted."""
+        options = {**asdict(self), "grammar": None if self.grammar is None else self.grammar.name}
+        if not self.attachments:
+            del options["attachments"]
+        return options

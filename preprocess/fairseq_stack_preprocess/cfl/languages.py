@@ -71,6 +71,8 @@ class Language:
         grammar: a text of a grammar (see :mod:`.notation`), from parameters; None if it is not context-free.
         transform: for languages that are not context-free: the terminals of which w is made, and what string w
             becomes; all strings of a length are equally likely.
+        attachments: the parse of a string, as in :mod:`..trees.spans`: each symbol attaches to itself, or to its
+            counterpart before it; None if a string has several parses, or none.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Language:
     defaults: Parameters
     grammar: Callable[[Parameters], str] | None = None
     transform: Callable[[Parameters], Transform] | None = None
+    attachments: Callable[[Word], list[int]] | None = None
 
     def parameters(self, chosen: Parameters) -> Parameters:
         """All parameters: the ``given`` ones, and defaults for the others.
@@ -176,6 +179,23 @@ T -> '(' Q S Q ')' [{nest / 2!r}] | '[' Q S Q ']' [{nest / 2!r}]
 T -> '(' Q ')' [{(1 - nest) / 2!r}] | '[' Q ']' [{(1 - nest) / 2!r}]"""
 
 
+def _mirrored(string: Word) -> list[int]:
+    """The parse of w w^R or w # w^R: the symbols of w^R attach to those of w."""
+    return [min(place, len(string) + 1 - place) for place in range(1, len(string) + 1)]
+
+
+def _matched(string: Word) -> list[int]:
+    """The parse of balanced brackets: closing brackets attach to opening ones."""
+    attached, opened = [], []
+    for place, symbol in enumerate(string, start=1):
+        if symbol[0] in {kind[0] for kind in BRACKETS}:
+            opened.append(place)
+            attached.append(place)
+        else:
+            attached.append(opened.pop())
+    return attached
+
+
 def _of_word(string: Callable[[Word], Word], *others: str) -> Callable[[Parameters], Transform]:
     """A language of strings made from w, with the terminals of w and ``others``."""
 
@@ -212,10 +232,22 @@ _HARDEST: Parameters = {
 LANGUAGES = {
     language.name: language
     for language in (
-        Language("marked-reversal", "w # w^R", _REVERSAL, grammar=lambda p: _reversal(p, f"'{MARK}'")),
-        Language("unmarked-reversal", "w w^R", _REVERSAL, grammar=lambda p: _reversal(p, "''")),
+        Language(
+            "marked-reversal",
+            "w # w^R",
+            _REVERSAL,
+            grammar=lambda p: _reversal(p, f"'{MARK}'"),
+            attachments=_mirrored,
+        ),
+        Language(
+            "unmarked-reversal",
+            "w w^R",
+            _REVERSAL,
+            grammar=lambda p: _reversal(p, "''"),
+            attachments=_mirrored,
+        ),
         Language("padded-reversal", "w a^p w^R", _PADDED, grammar=_padded_reversal),
-        Language("dyck", "balanced brackets", _DYCK, grammar=_dyck),
+        Language("dyck", "balanced brackets", _DYCK, grammar=_dyck, attachments=_matched),
         Language("hardest-cfl", "Greibach's hardest context-free language", _HARDEST, grammar=_hardest),
         Language("count-3", "a^n b^n c^n", {}, transform=_count),
         Language("marked-copy", "w # w", _TWO, transform=_of_word(lambda w: (*w, MARK, *w), MARK)),

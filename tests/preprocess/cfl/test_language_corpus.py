@@ -15,6 +15,9 @@ from fairseq_stack_preprocess.cfl import inside
 from fairseq_stack_preprocess.cfl.language_corpus import Options, distribution_from, generate, prepare
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.layout import SPLITS
+from fairseq_stack_preprocess.trees.operations import TreeOperation, is_tree, operations
+from fairseq_stack_preprocess.trees.spans import spans_of_attachments
 from tests.preprocess.corpus_folders import lines_of, manifest_of, sha256_without_manifest
 
 SMALL: dict[str, Any] = {
@@ -93,6 +96,32 @@ def test_side_files_agree_with_the_text(hardest: Path) -> None:
 def test_bytes_of_a_seed(task: str, sha256: str, tmp_path: Path) -> None:
     prepare(Options(task=task, **SMALL, seed=3), tmp_path / "out")
     assert sha256_without_manifest(tmp_path / "out") == sha256
+
+
+@pytest.mark.parametrize("task", [name for name, language in LANGUAGES.items() if language.attachments])
+def test_parses(task: str, tmp_path: Path) -> None:
+    """The stack that is told them pops as often as it pushes, and all else is the same."""
+    prepare(Options(task=task, **SMALL), tmp_path / "plain")
+    prepare(Options(task=task, **SMALL, attachments=True), tmp_path / "parsed")
+    assert "attachments" not in manifest_of(tmp_path / "plain")["options"]
+    for split in SPLITS:
+        text = (tmp_path / "parsed" / "text" / f"{split}.txt").read_text()
+        assert text == (tmp_path / "plain" / "text" / f"{split}.txt").read_text()
+        strings = [line.split(" ") for line in text.splitlines()]
+        for string, line in zip(strings, lines_of(tmp_path / "parsed" / "text" / f"{split}.attach"), strict=True):
+            attached = list(map(int, line.split(" ")))
+            assert all(
+                attachment == place or {string[attachment - 1], symbol} in ({"(", ")"}, {"[", "]"}, {symbol})
+                for place, (symbol, attachment) in enumerate(zip(string, attached, strict=True), start=1)
+            )
+            told = operations(spans_of_attachments(attached), len(string))
+            assert is_tree(told) and TreeOperation.CLIMB not in (told if task != "dyck" else ())
+
+
+@pytest.mark.parametrize("options", [{"task": "hardest-cfl"}, {"grammar": Path("mine.txt")}])
+def test_languages_without_parses(options: dict[str, Any]) -> None:
+    with pytest.raises(PrepareError, match=r"^--attachments: (hardest-cfl|mine.txt) has no parses that are known"):
+        Options(**options, attachments=True)
 
 
 def test_grammar_of_ones_own(tmp_path: Path) -> None:
