@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, Literal, get_args
 
@@ -20,7 +21,7 @@ from fairseq_stack.ops.nondeterministic import Transitions, stack_outputs
 
 BottomVector = Literal["learned", "zero", "one"]
 
-_UNLIKELY = -3.0  # the initial log weight of what a one-turn automaton does not do, next to 0
+_UNLIKELY = -6.0  # the initial log weight of what a one-turn automaton does not do
 
 
 class AutomatonStackAttention(StackAttention):
@@ -93,9 +94,10 @@ class AutomatonStackAttention(StackAttention):
     def initialize_as_one_turn(self) -> None:
         """Begin as a one-turn automaton, which pushes, then keeps the top if it has states for that, then pops.
 
-        Transitions with the bias 0 are: pushes within the first state; replacements of the top by itself, within a
-        middle state or from the state before it; and pops from any state to the last one. All other biases are -3. W_a
-        weighs a push by the pushed symbol alone, whatever the states and the top are.
+        Pushes within the first state have the bias -log |Gamma|: all symbols together weigh 1. The bias is 0 for
+        replacements of the top by itself, within a middle state or from the state before it, and for pops from any
+        state to the last one. All other biases are -6. Without inputs, runs thus turn at any step with about the same
+        probability. W_a weighs a push by the pushed symbol alone, whatever the states and the top are.
 
         Raises:
             ValueError: W_a has no biases.
@@ -108,7 +110,7 @@ class AutomatonStackAttention(StackAttention):
         pushed, _, _ = self._by_operation(self.actions.weight.t())
         pushed.copy_(pushed[:, :1, :1, :1].expand_as(pushed).clone())
         push, replace, pop = self._by_operation(self.actions.bias.fill_(_UNLIKELY))
-        push[0, :, 0] = 0
+        push[0, :, 0] = -math.log(self.num_symbols)
         pop[..., -1] = 0
         for state in range(1, self.num_states - 1):
             for top in range(self.num_symbols):

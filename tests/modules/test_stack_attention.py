@@ -13,7 +13,7 @@ from fairseq_stack.modules import (
     SuperpositionStackAttention,
     SymbolStackAttention,
 )
-from fairseq_stack.ops import nondeterministic_stack, superposition_stack
+from fairseq_stack.ops import nondeterministic_stack, superposition_stack, transition_posterior
 from tests.helpers import assert_normwise_close
 
 SIZE = 6
@@ -113,10 +113,19 @@ def test_a_one_turn_automaton_pushes_keeps_the_top_and_pops() -> None:
     """Which transitions (state, top, next state, next top) are likely at first, with three states."""
     attention = NondeterministicStackAttention(SIZE, 3, 2, 4, bias=True)
     attention.initialize_as_one_turn()
-    push, replace, pop = (x.eq(0).nonzero().tolist() for x in attention.transitions(attention.actions.bias))
+    push, replace, pop = (x.gt(-2).nonzero().tolist() for x in attention.transitions(attention.actions.bias))
     assert push == [[0, x, 0, y] for x in range(2) for y in range(2)]
     assert replace == [[q, x, 1, x] for q in range(2) for x in range(2)]
     assert pop == [[q, x, 2] for q in range(3) for x in range(2)]
+
+
+def test_a_one_turn_automaton_turns_anywhere() -> None:
+    """Of ten steps without inputs, between the fifth, after which all that was pushed can be popped, and the tenth."""
+    attention = NondeterministicStackAttention(SIZE, 2, 3, 4, bias=True)
+    attention.initialize_as_one_turn()
+    transitions = attention.transitions(attention.actions.bias.expand(1, 10, -1))
+    pops = transition_posterior(*transitions).pop[0].sum((1, 2, 3))
+    assert_normwise_close(pops, torch.tensor([0.0] * 5 + [k / 6 for k in range(1, 6)]), 0.1)
 
 
 def test_a_one_turn_automaton_needs_biases() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from torch import nn
 
@@ -32,7 +34,7 @@ def test_one_turn_is_only_for_automata() -> None:
         "stack_lstm_lm_lstm_cfl", DICTIONARY, WIDE, "--stack=nd-2-3-5+sup-4", "--stack-init=one-turn"
     ).decoder
     automaton, superposition = decoder.lstm.stacks
-    assert automaton.actions.bias.unique().tolist() == [-3, 0]
+    assert automaton.actions.bias.unique().tolist() == pytest.approx([-6, -math.log(3), 0])
     assert superposition.actions.bias.unique().numel() > 2
     for module in (decoder.lstm.gates, decoder.output_projection, superposition.actions):
         assert_uniform(module, "weight", 0.1)
