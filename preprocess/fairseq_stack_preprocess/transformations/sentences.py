@@ -39,9 +39,7 @@ NOUNS = (_SINGULARS, tuple(f"{noun}es" if noun.endswith("s") else f"{noun}s" for
 """The nouns of each number."""
 
 INTRANSITIVE_VERBS = ("giggle", "smile", "sleep", "swim", "wait", "move", "change", "read", "eat")
-TRANSITIVE_VERBS = (
-    *("entertain", "amuse", "high_five", "applaud", "confuse", "admire", "accept", "remember", "comfort"),
-)
+TRANSITIVE_VERBS = ("entertain", "amuse", "high_five", "applaud", "confuse", "admire", "accept", "remember", "comfort")
 VERBS = (*INTRANSITIVE_VERBS, *TRANSITIVE_VERBS)
 AUXILIARIES = (("does", "doesn't"), ("do", "don't"))
 """The auxiliaries of each number: without and with negation."""

@@ -95,7 +95,7 @@ class Task:
     decides: Callable[[Words, Words], bool]
     released: ClassWeights
     released_gen: ClassWeights
-    gen_subjects: Sequence[Collection[str]]
+    gen_subjects: Sequence[tuple[str, ...]]
     gen_verb_phrases: Collection[str]
 
     @property
