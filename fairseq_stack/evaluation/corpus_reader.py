@@ -11,10 +11,10 @@ from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, PIECES, SUFFIX, TEXT, WORD_MARK
+from fairseq_stack_preprocess.layout import DATA_BIN, GENERALISATION, MANIFEST_NAME, PIECES, SUFFIX, TEXT, WORD_MARK
 
 INDEX_NAME = re.compile(r"(?P<split>\w+?)(?:\.(?P<pair>[\w-]+-[\w-]+)\.(?P<language>[\w-]+))?\.idx")
-SPLIT_ORDER = {"train": 0, "valid": 1, "test": 2}
+SPLIT_ORDER = {"train": 0, "valid": 1, "test": 2, GENERALISATION: 3}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Corpus:
 
     Attributes:
         folder: the folder that was read.
-        splits: train, valid, test and any further splits, in this order.
+        splits: train, valid, test, gen and any further splits, in this order.
         manifest: the content of ``manifest.json``, or None.
         dictionaries: for each language the number of symbols of fairseq's dictionary, if there is one.
     """

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 SPLITS = ("train", "valid", "test")
 
+GENERALISATION = "gen"
+"""A further split, of which the pairs are of a kind that the others do not have."""
+
 MANIFEST_NAME = "manifest.json"
 
 TEXT = "text"

@@ -97,6 +97,7 @@ DRAWN = [
     Corpus("nested-translation", f"{SIZES} --test-size 10"),
     Corpus("reversal", f"{SIZES} --test-size 10"),
     Corpus("transduction --task", f"--task agreement {SIZES} --test-size 10"),
+    Corpus("transformations", f"--task tense-reinflection {SIZES} --test-size 10 --gen-size 10"),
 ]
 
 of_files = pytest.mark.parametrize("corpus", OF_FILES, ids=lambda corpus: corpus.name)
@@ -221,7 +222,8 @@ def check_manifest(corpus: Corpus, raw: Path, out: Path) -> None:
     manifest: dict[str, Any] = json.loads(text)
     assert manifest["corpus"] == corpus.name.split()[0]
     assert {"fairseq_stack", "python"} <= manifest["versions"].keys()
-    assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test"]
+    further = ["gen"] if corpus.name == "transformations" else []
+    assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test", *further]
     read = ("ptb", "ptb --mikolov", "treebank", "transduction natural_agreement")
     assert ("seed" in manifest["options"]) == (corpus.name not in read)
     assert manifest["outputs"] == describe_files(out)

@@ -20,6 +20,8 @@ from fairseq_stack_preprocess.nested import nested_corpus as nested
 from fairseq_stack_preprocess.transduction import natural
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transduction.tasks import TASKS
+from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
+from fairseq_stack_preprocess.transformations.tasks import TASKS as RULES
 from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
 from tests.preprocess.corpus_folders import manifest_of
 
@@ -48,6 +50,7 @@ DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,))),
     *((f"transduction out --task {task}", transduction, transduction.Options(task)) for task in TASKS),
     (NATURAL, natural, natural.Options(P, P, P)),
+    *((f"transformations out --task {task}", transformations, transformations.Options(task)) for task in RULES),
 ]
 
 MANY = "--train-size 40 --valid-size 10 --test-size 11 --seed 7"
@@ -94,6 +97,16 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
         {"train_size": 7, "valid_size": 7, "test_size": 7},
     ),
     (NATURAL, "--most-words 3 --max-length 9 --limit 2 --strip-cr", {}),
+    ("transformations out --task question-formation", f"{MANY} --gen-size 12 --weights grammar", {}),
+    (
+        "transformations out --task tense-reinflection",
+        "--subject-weights 1 2 3 4 5.5 --verb-phrase-weights 0 1 2 3 4 5 --limit 7",
+        {
+            "subject_weights": (1, 2, 3, 4, 5.5),
+            "verb_phrase_weights": (0, 1, 2, 3, 4, 5),
+            **dict.fromkeys(("train_size", "valid_size", "test_size", "gen_size"), 7),
+        },
+    ),
 ]
 
 
@@ -164,6 +177,11 @@ MISTAKES = {
     "transduction out --task natural_agreement": "--task natural_agreement needs --train, a file with sentences",
     f"{NATURAL} --depth 3": "--depth is for generated tasks; natural_agreement is read from files",
     NATURAL: "--train x: no such file",
+    "transformations out": "the following arguments are required: --task",
+    "transformations out --task questions": "argument --task: invalid choice: 'questions' (choose from",
+    "transformations out --task question-formation --weights 1": "argument --weights: invalid choice: '1' (choose from",
+    "transformations out --task question-formation --subject-weights 1 2": "--subject-weights: expected 5 arguments",
+    "transformations out --task question-formation --gen-size 0": "--gen-size must be at least 1, got 0",
 }
 
 

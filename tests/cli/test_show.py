@@ -12,6 +12,7 @@ from fairseq_stack import cli
 from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
+from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
 from tests.preprocess.corpus_folders import lines_of
 
 PAIRS = [(f"Satz Nummer {i} :\x85 {'ja ' * i}.", f"sentence number {i} : {'yes ' * (2 * i)}.") for i in range(30)]
@@ -49,6 +50,16 @@ def examples(lines: list[str], split: str) -> dict[int, dict[str, str]]:
             rows = lines[index + 1 : lines.index("", index) if "" in lines[index:] else None]
             results[int(words[1])] = {row.split()[0]: " ".join(row.split()[1:]) for row in rows}
     return results
+
+
+@pytest.mark.parametrize("binarise", [True, False])
+def test_generalisation_set(binarise: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fourth split; of a corpus with lines and pairs, text alone has the lines as its column."""
+    sizes: dict[str, Any] = {"train_size": 5, "valid_size": 3, "test_size": 3, "gen_size": 4, "binarise": binarise}
+    transformations.prepare(transformations.Options("question-formation", **sizes), tmp_path / "out")
+    rows = examples(show(capsys, tmp_path / "out", "--split", "gen"), "gen")
+    for name in ("source", "target", "linear", "structure"):
+        assert [row[name] for row in rows.values()] == lines_of(tmp_path / "out" / "text" / f"gen.{name}")
 
 
 @pytest.mark.parametrize("folder", ["mt", "nested"])

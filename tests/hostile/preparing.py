@@ -6,6 +6,7 @@ S = "fairseq-stack"
 SMALL = "--train-size 4 --valid-size 4 --test-size 4 --no-binarise"
 NESTED = f"{S} prepare nested-translation"
 REVERSAL = f"{S} prepare reversal"
+TRANSFORMATIONS = f"{S} prepare transformations out {SMALL} --gen-size 4"
 CFL_SIZES = (
     "--min-length 2 --max-length 6 --test-min-length 2 --test-max-length 6 --train-size 4 --valid-size 4 "
     "--test-per-length 1 --no-binarise"

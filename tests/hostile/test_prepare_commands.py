@@ -21,6 +21,7 @@ from tests.hostile.preparing import (
     PTB_FILES,
     REVERSAL,
     SMALL,
+    TRANSFORMATIONS,
     S,
 )
 
@@ -37,6 +38,11 @@ def flag_cases() -> Iterator[Case]:
     yield Case(
         "mt infinite ratio", f"{MT} --max-ratio inf --max-chars {10**30}", prints="text:", files=PAIRS, quick=True
     )
+    weights = f"{TRANSFORMATIONS} --task tense-reinflection --subject-weights"
+    yield Case(
+        "infinite weights", f"{weights} 1 1 1 1 inf", "--subject-weights must be 5 numbers from 0 to ", quick=True
+    )
+    yield Case("weights 1e100 and 1e-320", f"{weights} 1e100 0 1e-320 0 1e100", prints="text:")
     yield Case("ptb sections", f"{PTB} --train-sections ²", "--train-sections: ", files=PTB_FILES)
 
 

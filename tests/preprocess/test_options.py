@@ -17,6 +17,7 @@ from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
 from fairseq_stack_preprocess.transduction import natural
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
+from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
 from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
 
 P = Path("x")
@@ -32,6 +33,8 @@ GOOD: dict[str, Any] = {
     "natural": natural.Options(P, P, P),
     "copy": transduction.Options("copy", test_set="drawn"),
     "formula": transduction.Options("formula", test_set="drawn"),
+    "questions": transformations.Options("question-formation"),
+    "tenses": transformations.Options("tense-reinflection"),
 }
 NUMBERS = {int, float, int | None, float | None}
 
@@ -76,6 +79,31 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("copy", {"max_length": 6}, "--mean-length must be from 1 to 6, the range of lengths, got 10"),
     ("copy", {"std_length": math.nan}, "--std-length must be from 0 to 10000, got nan"),
     ("formula", {"depth": 101}, "--depth must be at most 100, got 101"),
+    ("questions", {"task": "passives"}, "--task must be one of question-formation, tense-reinflection, got 'passives'"),
+    ("questions", {"weights": "mine"}, "--weights must be one of released, grammar, got 'mine'"),
+    (
+        "questions",
+        {"subject_weights": (1, 1)},
+        "--subject-weights must be 5 numbers from 0 to 1e+100, for simple, PP, ",
+    ),
+    ("tenses", {"subject_weights": (1, 1, 1, 1, -1)}, "--subject-weights must be 5 numbers from 0 to 1e+100, "),
+    ("tenses", {"verb_phrase_weights": (1, 1, 1, 1, 1, math.nan)}, "--verb-phrase-weights must be 6 numbers from 0 "),
+    (
+        "questions",
+        {"subject_weights": (1, 1, 1, 0, 0)},
+        "--subject-weights: gen of question-formation needs a weight greater than 0 for one of RSt, RSi",
+    ),
+    (
+        "questions",
+        {"verb_phrase_weights": (0, 0, 0, 1, 1, 1)},
+        "--verb-phrase-weights: gen of question-formation needs a weight greater than 0 for one of I, simple, PP",
+    ),
+    (
+        "tenses",
+        {"subject_weights": (1, 0, 0, 0, 1)},
+        "--subject-weights: gen of tense-reinflection needs a weight greater than 0 for one of PP, RO, RSt",
+    ),
+    ("tenses", {"verb_phrase_weights": (0,) * 6}, "--verb-phrase-weights: gen of tense-reinflection needs a weight "),
 ]
 NEW: dict[str, Any] = {"cfl": cfl.Options, "task": transduction.Options}
 NOT_TOGETHER: list[tuple[str, dict[str, Any], str]] = [

@@ -27,6 +27,7 @@ def binarise_translation(
     *,
     text: str = TEXT,
     dictionaries: Sequence[Path] = (),
+    further: Sequence[str] = (),
     workers: int = 1,
 ) -> None:
     """Binarise ``<text>/{train,valid,test}.{source,target}`` into ``data-bin``.
@@ -37,19 +38,22 @@ def binarise_translation(
         text: the folder with the tokens.
         dictionaries: files in fairseq's format, one for both languages or one for each; empty: a joint dictionary of
             the words of train, frequent ones first.
+        further: the names of further splits, which are binarised as well.
         workers: processes; the result does not depend on their number.
     """
     options = ["--source-lang", source, "--target-lang", target]
     options += ["--joined-dictionary"] if len(dictionaries) < 2 else []
-    _preprocess(folder, options, dictionaries, suffix="", text=text, workers=workers)
+    _preprocess(folder, options, dictionaries, suffix="", text=text, further=further, workers=workers)
 
 
-def binarise_language(folder: Path, *, dictionary: Path | None = None) -> None:
+def binarise_language(folder: Path, *, dictionary: Path | None = None, further: Sequence[str] = ()) -> None:
     """Binarise ``text/{train,valid,test}.txt`` into ``data-bin`` for language modelling.
 
     ``dictionary`` is a file in fairseq's format; None: the dictionary has the words of train, frequent ones first.
+    ``further`` are the names of further splits, which are binarised as well.
     """
-    _preprocess(folder, ["--only-source"], [] if dictionary is None else [dictionary], suffix=f".{SUFFIX}")
+    dictionaries = [] if dictionary is None else [dictionary]
+    _preprocess(folder, ["--only-source"], dictionaries, suffix=f".{SUFFIX}", further=further)
 
 
 def _preprocess(
@@ -59,13 +63,15 @@ def _preprocess(
     *,
     suffix: str,
     text: str = TEXT,
+    further: Sequence[str] = (),
     workers: int = 1,
 ) -> None:
     """Run fairseq-preprocess, with no made-up words in the dictionary (``--padding-factor 1``)."""
     data_bin = folder / DATA_BIN
     words = [*options, "--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
     for split in SPLITS:
-        words += [f"--{split}pref", str(folder / text / f"{split}{suffix}")]
+        names = [split, *further] if split == "test" else [split]
+        words += [f"--{split}pref", ",".join(str(folder / text / f"{name}{suffix}") for name in names)]
     for flag, dictionary in zip(("--srcdict", "--tgtdict"), dictionaries, strict=False):
         words += [flag, str(dictionary)]
     result = run_preprocess(words)
@@ -74,6 +80,9 @@ def _preprocess(
         raise PrepareError(f"fairseq-preprocess, writing {data_bin}, failed with exit code {result.returncode}: {last}")
     # Its log holds paths and dates: the only file that would differ between two runs.
     (data_bin / "preprocess.log").unlink(missing_ok=True)
+    for number, name in enumerate(further, start=1):  # which it calls test1, test2, ...
+        for path in list(data_bin.glob(f"test{number}.*")):
+            path.rename(path.with_name(path.name.replace(f"test{number}", name, 1)))
 
 
 def run_preprocess(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,80 @@
+"""``fairseq-stack prepare transformations``."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairseq_stack_preprocess.transformations import transformation_corpus as corpus
+from fairseq_stack_preprocess.transformations.class_weights import NOUN_PHRASES, VERB_PHRASES
+from fairseq_stack_preprocess.transformations.tasks import TASKS
+from fairseq_stack_preprocess.transformations.transformation_corpus import WEIGHTS, Options
+
+from ..arguments import Subparsers
+from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus
+
+DESCRIPTION = """\
+The pairs of McCoy, Frank & Linzen (2020), which ask whether a model prefers
+hierarchical rules to linear ones. In train, valid and test, a hierarchical and a
+linear rule give the same target; in gen, they differ. A source ends with a marker,
+which asks for the transformation or for the sentence itself. No pair occurs twice.
+text/*.linear holds the linear rule's answer, and text/*.structure the types of the
+subject and the verb phrase. data-bin serves --task translation and
+--task language_modeling, whose lines are the source and the target.
+
+tasks:
+  question-formation   quest: fronts an auxiliary. Hierarchical: the one of the
+                       main clause. Linear: the first one. decl: no change.
+  tense-reinflection   PRESENT: from past to present. Hierarchical: a verb agrees
+                       with its subject. Linear: with the noun before it.
+                       PAST: no change.
+
+types of noun phrases:
+  simple, PP           the yak, the yak by my newt
+  RO                   the yak that my newt does admire
+  RSt, RSi             the yak that does admire my newt, the yak that does smile
+types of verb phrases:
+  I, or the object's   does giggle, does admire her quail"""
+
+EXAMPLE = """\
+examples:
+  fairseq-stack prepare transformations data/questions --task question-formation
+  fairseq-stack prepare transformations data/look --task tense-reinflection --limit 20"""
+
+
+def add_parser(corpora: Subparsers) -> None:
+    """Declare the corpus and its options."""
+    parser = corpora.add_parser(
+        corpus.CORPUS,
+        help="generated pairs for question formation and tense reinflection (for language modelling or translation)",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+    )
+    parser.add_argument("--task", choices=list(TASKS), required=True, help="one of the tasks above")
+    parser.add_argument(
+        "--weights",
+        choices=WEIGHTS,
+        default=Options.weights,
+        help="the types of phrases are as frequent as in the authors' data, or as in their grammars "
+        f"(default: {Options.weights})",
+    )
+    _add_weights(parser, "--subject-weights", NOUN_PHRASES, "subjects")
+    _add_weights(parser, "--verb-phrase-weights", VERB_PHRASES, "verb phrases")
+    add_sizes(parser, Options)
+    add_number(parser, "--gen-size", Options.gen_size, "sentences in gen")
+    add_common(parser, seed=Options.seed)
+    parser.set_defaults(run=run)
+
+
+def _add_weights(parser: argparse.ArgumentParser, flag: str, types: tuple[str, ...], phrases: str) -> None:
+    parser.add_argument(
+        flag,
+        type=float,
+        nargs=len(types),
+        metavar=types,
+        help=f"other weights of the types of {phrases}, in all splits",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the corpus and return the exit code."""
+    return run_corpus(args, options_from(args, Options, limited=(*SIZES, "gen_size")), corpus.prepare)
