@@ -31,9 +31,9 @@ from fairseq_stack.hub.batches import batches_of_lengths
 from fairseq_stack.hub.hypotheses import in_order
 from fairseq_stack.hub.language_model import Vocabulary
 from fairseq_stack.hub.lengths import lengths_of, require_lengths
+from fairseq_stack.hub.parse_beams import has_trained_head
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
 from fairseq_stack.hub.text import joined, tokenizer_of
-from fairseq_stack.modules import PushdownTransformer
 from fairseq_stack_preprocess.layout import WORD_MARK
 
 Hypothesis = dict[str, Any]
@@ -64,9 +64,7 @@ class Hub(GeneratorHubInterface):
     @property
     def parses_sentences(self) -> bool:
         """Whether the model also predicts the parses of sentences, by an attachment head that was trained."""
-        network = getattr(getattr(self.models[0], "decoder", None), "network", None)
-        criterion = getattr(self.cfg.criterion, "_name", None)
-        return isinstance(network, PushdownTransformer) and criterion != "operation_cross_entropy"
+        return has_trained_head(self.models[0], self.cfg.criterion)
 
     def as_language_model(self) -> LanguageModelHub:
         """The hub as a language model of strings, from the first symbol to the end. Raises UserError if it is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,12 @@ class Beam:
     size: int
     telescoping: bool
     network: PushdownTransformer
+
+
+def has_trained_head(model: Any, criterion: Any) -> bool:
+    """Whether a model has an attachment head, and the criterion trains it."""
+    network = getattr(getattr(model, "decoder", None), "network", None)
+    return isinstance(network, PushdownTransformer) and getattr(criterion, "_name", "") != "operation_cross_entropy"
 
 
 def network_of(hub: Hub) -> PushdownTransformer:
