@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq import checkpoint_utils, utils
-from fairseq.data import (
-    Dictionary,
-    FairseqDataset,
-    LanguagePairDataset,
-    MonolingualDataset,
-    TokenBlockDataset,
-)
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, MonolingualDataset, TokenBlockDataset
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks.language_modeling import LanguageModelingTask

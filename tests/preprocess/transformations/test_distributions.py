@@ -64,7 +64,7 @@ def check_structures(pairs: Sequence[Pair], weights: tuple[Sequence[float], Sequ
 
 
 def test_questions() -> None:
-    """Without dropping repetitions, a perfect language model pays 0.9926 nats per token for the authors' distribution."""
+    """With repetitions, a perfect language model pays 0.9926 nats per token for the authors' distribution."""
     pairs = drawn(QUESTIONS)
     check_mean([pair.source[-1] == "quest" for pair in pairs], 0.4180)
     check_mean([len(pair.source) - 1 for pair in pairs], 9.937)
