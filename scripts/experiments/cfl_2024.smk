@@ -6,7 +6,8 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 (tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd), protocol (recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at
 most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look),
 samples (drawn from each model; 1000), threads (of a training run, 1), init (instead of the protocol's: one of
---stack-init), short (first train for 10 epochs on strings of at most so many symbols; 0) and told (yes: the stacks of
+--stack-init), short (first train for 10 epochs on strings of at most so many symbols; 0; with protocol=recipe at its
+constant rate, which the setting does not change) and told (yes: the stacks of
 tf-nd and lstm-nd are told what to do with the short strings, which then have parses; no). The best run by validation is
 shown.
 
@@ -26,6 +27,7 @@ include: "cfl.smk"
 
 
 SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
+INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
 BEGINNING = selection("init", "short", "told")
 TOLD = setting("told", "no") is True or setting("told", "no") == "yes"  # YAML reads yes as true
 if TOLD and not (SHORT and set(KINDS) <= {"tf-nd", "lstm-nd"}):
@@ -59,6 +61,26 @@ def family(kind):
     return kind.partition("-")[0]
 
 
+def trained_at(rate, kind, seed):
+    """The options of training at a learning rate."""
+    return papers_training(rate, seed) if PAPER else recipe(family(kind), rate, seed)
+
+
+def train_on_short(language, kind, seed, rate, name, begin):
+    """Train a model on short strings first, in the folder that is returned."""
+    shape = ["--min-length", 1, "--max-length", SHORT, "--test-min-length", 1, "--test-max-length", SHORT]
+    shape += ["--attachments"] if TOLD else []
+    data = corpus(language, seed, *shape, name=f"{language}-short-{SHORT}{selection('told')}")
+    folder = f"{data}/{name}"
+    rate = rate if PAPER else RECIPES[family(kind)][0]
+    constant = [] if PAPER else ["--end-learning-rate", rate]
+    told = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if TOLD else []
+    add_training(
+        folder, [*trained_at(rate, kind, seed), *begin, *constant, "--max-epoch", EPOCHS_OF_SHORT, *told]
+    )
+    return folder
+
+
 for language in LANGUAGES:
     for seed in SEEDS:
         for kind in KINDS:
@@ -67,17 +89,11 @@ for language in LANGUAGES:
             folder = f"{corpus(language, seed)}/{name}"
             if rate == "draw":
                 rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2)
-            training = papers_training(rate, seed) if PAPER else recipe(family(kind), rate, seed)
-            training = [*model(language, kind), *training, *(["--stack-init", config["init"]] if "init" in config else [])]
+            begin = [*model(language, kind), *INIT]
+            training = trained_at(rate, kind, seed) + begin
             if SHORT:
-                options = ["--min-length", 1, "--max-length", SHORT, "--test-min-length", 1, "--test-max-length", SHORT]
-                options += ["--attachments"] if TOLD else []
-                data = corpus(language, seed, *options, name=f"{language}-short-{SHORT}{selection('told')}")
-                on_short = f"{data}/{name}"
-                loss = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if TOLD else []
-                add_training(on_short, [*training, "--max-epoch", EPOCHS_OF_SHORT, *loss])
-                CONTINUED[folder] = on_short
-                training = [*training, "--finetune-from-model", f"{on_short}/checkpoint_best.pt"]
+                CONTINUED[folder] = train_on_short(language, kind, seed, rate, name, begin)
+                training += ["--finetune-from-model", f"{CONTINUED[folder]}/checkpoint_best.pt"]
             add(MODELS[kind][0], language, folder, training)
 
 
