@@ -8,6 +8,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 from fairseq_stack_preprocess.text import binarise, child
@@ -18,7 +19,7 @@ def install() -> None:
     binarise.run_preprocess = run_in_a_fork
 
 
-def run_in_a_fork(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def run_in_a_fork(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """What :func:`binarise.run_preprocess` does, with the modules that this process has imported."""
     import fairseq_cli.preprocess  # noqa: F401  (once for all forks)
 
@@ -26,6 +27,7 @@ def run_in_a_fork(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         pid = os.fork()
         if pid == 0:
+            os.chdir(folder)
             os._exit(_run(["child.py", str(parent), *arguments], output, errors))
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         texts = []

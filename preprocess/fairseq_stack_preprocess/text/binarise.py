@@ -68,13 +68,13 @@ def _preprocess(
 ) -> None:
     """Run fairseq-preprocess, with no made-up words in the dictionary (``--padding-factor 1``)."""
     data_bin = folder / DATA_BIN
-    words = [*options, "--destdir", str(data_bin), "--padding-factor", "1", "--workers", str(workers)]
+    words = [*options, "--destdir", DATA_BIN, "--padding-factor", "1", "--workers", str(workers)]
     for split in SPLITS:
         names = [split, *further] if split == "test" else [split]
-        words += [f"--{split}pref", ",".join(str(folder / text / f"{name}{suffix}") for name in names)]
+        words += [f"--{split}pref", ",".join(f"{text}/{name}{suffix}" for name in names)]
     for flag, dictionary in zip(("--srcdict", "--tgtdict"), dictionaries, strict=False):
-        words += [flag, str(dictionary)]
-    result = run_preprocess(words)
+        words += [flag, str(dictionary.absolute())]
+    result = run_preprocess(words, folder)
     if result.returncode != 0:
         last = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()[-1]
         raise PrepareError(f"fairseq-preprocess, writing {data_bin}, failed with exit code {result.returncode}: {last}")
@@ -85,8 +85,11 @@ def _preprocess(
             path.rename(path.with_name(path.name.replace(f"test{number}", name, 1)))
 
 
-def run_preprocess(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run fairseq-preprocess in a process that ends whenever this one ends."""
+def run_preprocess(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run fairseq-preprocess in a process that ends whenever this one ends.
+
+    It runs in the folder of the corpus, whose name may have commas, at which fairseq cuts lists of files.
+    """
     # -P: Python would look for modules in the folder of the script first.
     command = [sys.executable, "-P", str(Path(__file__).with_name("child.py")), str(os.getpid()), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)

@@ -70,11 +70,17 @@ def test_fairseq_loads_the_text(nested: Path) -> None:
             assert [dictionary.string(dataset[i]) for i in range(len(dataset))] == lines
 
 
+def test_a_folder_with_a_comma_in_its_name(tmp_path: Path) -> None:
+    """fairseq cuts lists of files at commas."""
+    reversal.prepare(reversal.Options(**SIZES), tmp_path / "a,b")
+    assert (tmp_path / "a,b" / "data-bin" / "test.bin").stat().st_size > 0
+
+
 def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = subprocess.CompletedProcess([], 1, stdout="", stderr="Traceback ...\nOSError: disk full\n")
-    monkeypatch.setattr(binarise, "run_preprocess", lambda arguments: failed)
+    monkeypatch.setattr(binarise, "run_preprocess", lambda arguments, folder: failed)
     with pytest.raises(
         PrepareError, match=r"^fairseq-preprocess, writing .*/data-bin, failed with exit code 1: OSError: disk full$"
     ):
