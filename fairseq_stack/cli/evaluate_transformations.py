@@ -30,14 +30,14 @@ class TransformationEvaluation(Evaluation):
     summary = "score a model on question formation or tense reinflection"
     description = """\
 Evaluate a language model or an encoder-decoder on a split of the corpus that
-fairseq-stack prepare transformations wrote to DIR. The table shows how often the model
-gives the target, the linear rule's answer, and the word that tells the two rules apart,
-and the probabilities of the two answers, all by teacher forcing: for all pairs with
-bootstrap intervals over pairs, and for each type of subject."""
+fairseq-stack prepare transformations wrote to DIR. The table shows how often the
+model gives the target, the linear rule's answer, and the word that tells the two
+rules apart, and the probabilities of the two answers, all by teacher forcing: for
+all pairs with bootstrap intervals over pairs, and for each type of subject."""
     example = """\
 example:
-  fairseq-stack evaluate-transformations checkpoints/questions --data data/questions \\
-      --split gen --json questions.json --csv pairs.csv"""
+  fairseq-stack evaluate-transformations checkpoints/questions \\
+      --data data/questions --split gen --json questions.json --csv pairs.csv"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare transformations, or its data-bin")

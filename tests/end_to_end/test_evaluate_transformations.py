@@ -125,9 +125,9 @@ def test_rows_and_scores_are_those_of_single_pairs(
     result = TransformationResult.read(tmp_path / "result.json")
     subjects = [structure.split()[0] for *_, structure in pairs]
     assert {scores.subject for scores in result.by_subject} == set(subjects)
-    for scores in (result.overall, *result.by_subject):
-        chosen = [place for place, subject in enumerate(subjects) if scores.subject in ("all", subject)]
-        check([pairs[place] for place in chosen], [expected[place] for place in chosen], scores)
+    for of_group in (result.overall, *result.by_subject):
+        chosen = [place for place, subject in enumerate(subjects) if of_group.subject in ("all", subject)]
+        check([pairs[place] for place in chosen], [expected[place] for place in chosen], of_group)
 
 
 def check(
@@ -187,12 +187,11 @@ def test_table_and_signature(
     assert results[1].signature == result.signature == printed[-1]
     assert results[1].overall.cross_entropy.value == pytest.approx(result.overall.cross_entropy.value, abs=1e-6)
     assert result.signature.startswith("task:question-formation|split:gen|pairs:12|sha:")
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed if line.startswith("|")]
-    assert cells[0] == ["", "all", "interval", "RO", "RSt", "RSi"]
-    assert ["pairs", "12", "", "4", "5", "3"] in cells
-    assert [row[0] for row in cells if "first word" in row[0]] == [
-        "first word", "first word, restricted", "probability of first word"
-    ]  # fmt: skip
+    cells = (map(str.strip, line.split("|")[1:-1]) for line in printed if line.startswith("|"))
+    rows = {name: values for name, *values in cells}
+    assert rows[""] == ["all", "interval", "RO", "RSt", "RSi"]
+    assert rows["pairs"] == ["12", "", "4", "5", "3"]
+    assert {"first word", "first word, restricted", "probability of first word"} < rows.keys()
 
 
 @with_one_model
