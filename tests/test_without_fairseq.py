@@ -93,6 +93,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_commands_that_need_fairseq_say_so_in_one_line(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "sentences").write_text("0 1 # 1 0\n")
+    sizes = ("--train-size", "2", "--valid-size", "2", "--test-size", "2", "--gen-size", "2", "--no-binarise")
+    pairs = ("transformations", f"{tmp_path}/pairs", "--task", "question-formation")
+    assert cli.main(["prepare", *pairs, *sizes]) == 0
     (tmp_path / "pairs.jsonl").write_text(pair("0"))
     suite_file(tmp_path / "suite.json")
     given = set(tmp_path.iterdir())
@@ -104,6 +107,7 @@ def test_commands_that_need_fairseq_say_so_in_one_line(corpus: Path, tmp_path: P
         f"evaluate-pushdown {MODEL} --data {corpus}",
         f"evaluate-syntaxgym {MODEL} --suites {tmp_path}",
         f"evaluate-transduction {MODEL} --data {corpus}",
+        f"evaluate-transformations {MODEL} --data {tmp_path}/pairs",
         f"inspect {MODEL} --text 0 --output {tmp_path}/weights.json",
         f"show {corpus}",
         f"surprisal {MODEL} {tmp_path}/sentences",

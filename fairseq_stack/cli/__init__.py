@@ -39,6 +39,7 @@ SUBCOMMANDS = (
     "evaluate-pushdown",
     "evaluate-syntaxgym",
     "evaluate-transduction",
+    "evaluate-transformations",
     "export",
     "inspect",
     "plot",

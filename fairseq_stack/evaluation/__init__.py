@@ -7,6 +7,7 @@ JSON and its table. The results, with the functions that compute their values:
   :mod:`.cfl_corpus` reads the strings with their probabilities, and :mod:`.cfl_comparison` puts results side by side;
 - evaluate-pushdown: :mod:`.pushdown`, with :mod:`.parsed_corpus`, :mod:`.unlabelled_f1` (Appendix C of Murty et al.,
   2023) and :mod:`.closing_brackets` (their Table 1);
+- evaluate-transformations: :mod:`.transformations`; :mod:`.transformation_pairs` reads the pairs;
 - evaluate-blimp: :mod:`.blimp`; evaluate-syntaxgym: :mod:`.syntaxgym`; evaluate-transduction: :mod:`.transduction`.
 
 :mod:`.intervals` is the bootstrap of all of them, :mod:`.scores` makes signatures, :mod:`.markdown` and :mod:`.latex`

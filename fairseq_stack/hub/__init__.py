@@ -6,6 +6,7 @@ model wrapped as fairseq's hub interface, which translates, samples and scores r
 - strings of symbols: their log-probabilities, and strings drawn from a model;
 - sentences: split into tokens, the surprisals of their words (Pimentel & Meister, 2024), and of regions of words;
 - parses: a beam of parses for each sentence, and gold parses (Murty et al., 2023, Eq. 7);
+- answers: their log-probabilities after a source, and whether a greedy search writes them;
 - transductions: how much of each string a model writes correctly.
 
 ``companions.py`` lists the files that accompany a checkpoint, so that its folder can be shared.

@@ -47,6 +47,8 @@ EVALUATIONS = [
     Case("nothing", f"{S} evaluate-cfl", "required: CHECKPOINT, --data", quick=True),
     Case("pairs", f"{GOOD} --data {{corpora}}/mt", "mt is not a corpus of fairseq-stack prepare cfl"),
     Case("translation", GOOD.replace("lm_model", "mt_model"), "cannot be loaded with the data of "),
+    Case("other pairs", f"{S} evaluate-transformations {{mt_model}} --data {{corpora}}/mt",
+         "mt is not a corpus of fairseq-stack prepare transformations"),
     Case("long", f"{GOOD} --sample-length {10**30}", "are too long: the model accepts 64 tokens"),
 ]  # fmt: skip
 

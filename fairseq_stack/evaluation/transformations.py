@@ -1,0 +1,226 @@
+"""Question formation and tense reinflection: the result of ``fairseq-stack evaluate-transformations``.
+
+Names in brackets are those of the papers: McCoy, Frank & Linzen (2020) and DuSell & Cotterell (2025).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from fairseq_stack_preprocess.transformations.class_weights import NOUN_PHRASES
+from fairseq_stack_preprocess.transformations.tasks import QUESTION_FORMATION, Pair
+
+from .intervals import Intervals
+from .markdown import MISSING, table
+from .results import Estimate, Model, Result, Row
+from .transformation_pairs import DecidingWord
+
+
+class AnswerScore(Protocol):
+    """What a model says about an answer of n words."""
+
+    @property
+    def log_probabilities(self) -> Sequence[float]:
+        """(n + 1,), of the words and the end, each after those before it, in nats."""
+
+    @property
+    def is_best(self) -> Sequence[bool]:
+        """(n + 1,), whether the model finds none more probable."""
+
+    @property
+    def rivals(self) -> Sequence[float]:
+        """The log-probability of each rival of a deciding word."""
+
+
+@dataclass(frozen=True)
+class ScoredPair:
+    """What a model says about a pair, its end included.
+
+    Attributes:
+        pair: the pair.
+        nats: -log p(target | source).
+        nats_linear: -log p(the linear rule's answer | source).
+        full_sentence: whether a greedy search writes the target.
+        linear_answer: whether a greedy search writes the linear rule's answer.
+        deciding_word: whether the deciding word is the most probable one after the words of the target before it; None
+            if there is no deciding word (likewise the next two).
+        restricted: whether it is the most probable one of its rivals.
+        probability: its probability there.
+    """
+
+    pair: Pair
+    nats: float
+    nats_linear: float
+    full_sentence: bool
+    linear_answer: bool
+    deciding_word: bool | None
+    restricted: bool | None
+    probability: float | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the rules give different answers."""
+        return self.pair.target != self.pair.linear
+
+    @property
+    def log_ratio(self) -> float:
+        """log p(target | source) - log p(the linear rule's answer | source)."""
+        return self.nats_linear - self.nats
+
+    def row(self) -> Row:
+        """The pair and its scores, for a CSV file."""
+        scores = {name: value for name, value in vars(self).items() if name != "pair"}
+        return {**{name: " ".join(words) for name, words in vars(self.pair).items()}, **scores}
+
+
+def scored_pair(pair: Pair, word: DecidingWord | None, right: AnswerScore, linear: AnswerScore) -> ScoredPair:
+    """The scores of a pair from what a model says about its target and about the linear rule's answer."""
+    deciding_word = restricted = probability = None
+    if word is not None:
+        deciding_word = right.is_best[word.place]
+        restricted = max(zip(right.rivals, word.rivals, strict=True))[1] == pair.target[word.place]
+        probability = math.exp(right.log_probabilities[word.place])
+    return ScoredPair(
+        pair=pair,
+        nats=-math.fsum(right.log_probabilities),
+        nats_linear=-math.fsum(linear.log_probabilities),
+        full_sentence=all(right.is_best),
+        linear_answer=all(linear.is_best),
+        deciding_word=deciding_word,
+        restricted=restricted,
+        probability=probability,
+    )
+
+
+@dataclass(frozen=True)
+class TransformationScores:
+    """A model's scores on some pairs, each with its bootstrap interval over pairs.
+
+    Attributes:
+        subject: the type of their subjects; ``all`` for all pairs.
+        pairs: number of pairs.
+        transformed: number of those with the marker of the transformation, which have a deciding word: the first word
+            of a question, the main verb in the present.
+        differing: number of those on which the rules differ.
+        full_sentence: share of pairs of which a greedy search writes the target (full-sentence accuracy).
+        linear_answer: share of pairs of which it writes the linear rule's answer (greedy match of y').
+        deciding_word: share of transformed pairs of which the deciding word is the most probable one after the target's
+            words before it (first-word accuracy; main-verb accuracy, by teacher forcing); None if there are no such
+            pairs (likewise the next two).
+        restricted: the same among the four auxiliaries (test_aux), or the two forms of the main verb.
+        probability: mean probability of the deciding word there (FA of questions).
+        conditional_probability: mean p(target | source) over pairs (CP).
+        cross_entropy: -log p(target | source) in nats per token of the targets, ends included (CCE).
+        log_ratio: mean of log p(target | source) - log p(linear rule's answer | source) over differing pairs, in nats
+            (LR); None if there are none (likewise the next).
+        prefers_target: share of differing pairs with a log ratio greater than 0.
+    """
+
+    subject: str
+    pairs: int
+    transformed: int
+    differing: int
+    full_sentence: Estimate
+    linear_answer: Estimate
+    deciding_word: Estimate | None
+    restricted: Estimate | None
+    probability: Estimate | None
+    conditional_probability: Estimate
+    cross_entropy: Estimate
+    log_ratio: Estimate | None
+    prefers_target: Estimate | None
+
+    def cells(self) -> list[tuple[str, str]]:
+        """The columns of the table: a value and its interval for each row."""
+        shares = (self.full_sentence, self.linear_answer, self.deciding_word, self.restricted)
+        means = (self.probability, self.conditional_probability, self.cross_entropy, self.log_ratio)
+        return [
+            *((f"{number:,}", "") for number in (self.pairs, self.transformed, self.differing)),
+            *(_MISSING if share is None else share.percent(2) for share in shares),
+            *(_MISSING if mean is None else mean.cells(4) for mean in means),
+            _MISSING if self.prefers_target is None else self.prefers_target.percent(2),
+        ]
+
+
+_MISSING = (MISSING, MISSING)
+
+
+@dataclass(frozen=True)
+class TransformationResult(Result):
+    """A model on a split of a corpus of transformations.
+
+    Attributes:
+        task: the task.
+        split: the part of the corpus.
+        bootstrap: number of resampled sets behind each interval.
+        confidence: the confidence level of the intervals, such as 0.95.
+        model: the model.
+        overall: the scores on all pairs.
+        by_subject: the scores for each type of subject, in the order of :data:`.NOUN_PHRASES`.
+    """
+
+    kind: ClassVar[str] = "evaluate-transformations"
+    task: str
+    split: str
+    bootstrap: int
+    confidence: float
+    model: Model
+    overall: TransformationScores
+    by_subject: tuple[TransformationScores, ...]
+
+    def lines(self) -> list[str]:
+        word = "first word" if self.task == QUESTION_FORMATION.name else "main verb"
+        names = (
+            *("pairs", "transformed", "differing", "full sentence", "linear answer"),
+            *(word, f"{word}, restricted", f"probability of {word}"),
+            *("probability of target", "nats per token", "log ratio", "log ratio > 0"),
+        )
+        columns = [scores.cells() for scores in self.by_subject]
+        rows = [
+            [name, *of_all, *(value for value, _ in of_subjects)]
+            for name, of_all, *of_subjects in zip(names, self.overall.cells(), *columns, strict=True)
+        ]
+        head = ("", "all", "interval", *(scores.subject for scores in self.by_subject))
+        return [self.model.on(f"{self.task}, {self.split}"), "", table(head, rows)]
+
+
+def transformation_scores(
+    pairs: Sequence[ScoredPair], intervals: Intervals
+) -> tuple[TransformationScores, tuple[TransformationScores, ...]]:
+    """The scores on all pairs, and for each type of subject that they have."""
+    streams = itertools.count()
+    overall = _scores("all", pairs, intervals, streams)
+    groups = {name: [scored for scored in pairs if scored.pair.structure[0] == name] for name in NOUN_PHRASES}
+    return overall, tuple(_scores(name, group, intervals, streams) for name, group in groups.items() if group)
+
+
+def _scores(
+    subject: str, pairs: Sequence[ScoredPair], intervals: Intervals, streams: Iterator[int]
+) -> TransformationScores:
+    transformed = [scored for scored in pairs if scored.deciding_word is not None]
+    differing = [scored for scored in pairs if scored.differs]
+
+    def mean(score: Callable[[ScoredPair], Any], of: Sequence[ScoredPair]) -> Estimate:
+        return intervals.of_rate(list(map(score, of)), [1] * len(of), next(streams))
+
+    return TransformationScores(
+        subject=subject,
+        pairs=len(pairs),
+        transformed=len(transformed),
+        differing=len(differing),
+        full_sentence=mean(lambda scored: scored.full_sentence, pairs),
+        linear_answer=mean(lambda scored: scored.linear_answer, pairs),
+        deciding_word=mean(lambda scored: scored.deciding_word, transformed) if transformed else None,
+        restricted=mean(lambda scored: scored.restricted, transformed) if transformed else None,
+        probability=mean(lambda scored: scored.probability, transformed) if transformed else None,
+        conditional_probability=mean(lambda scored: math.exp(-scored.nats), pairs),
+        cross_entropy=intervals.of_rate(
+            [scored.nats for scored in pairs], [len(scored.pair.target) + 1 for scored in pairs], next(streams)
+        ),
+        log_ratio=mean(lambda scored: scored.log_ratio, differing) if differing else None,
+        prefers_target=mean(lambda scored: scored.log_ratio > 0, differing) if differing else None,
+    )
