@@ -46,8 +46,8 @@ parse, and the unlabelled F1 of the best parse: of all spans, without the spans 
 sentences, and without punctuation, which is deleted by tags as in EVALB. F1 is over
 words: if tokens are pieces, siblings that belong to one word are merged first. For
 strings of brackets there is also the accuracy of closing brackets, by distance and
-depth. With --best-runs, a language model with one nondeterministic stack parses by the
-best run of its automaton, and no word depends on a parse."""
+depth. With --best-runs, a language model with one nondeterministic stack parses by
+the best run of its automaton, and no word depends on a parse."""
     example = """\
 examples:
   fairseq-stack evaluate-pushdown checkpoints/trees --data data/trees --json t.json

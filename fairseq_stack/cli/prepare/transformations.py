@@ -38,7 +38,8 @@ types of verb phrases:
 EXAMPLE = """\
 examples:
   fairseq-stack prepare transformations data/questions --task question-formation
-  fairseq-stack prepare transformations data/look --task tense-reinflection --limit 20"""
+  fairseq-stack prepare transformations data/look --task tense-reinflection \\
+      --limit 20"""
 
 
 def add_parser(corpora: Subparsers) -> None:
@@ -70,8 +71,8 @@ def _add_weights(parser: argparse.ArgumentParser, flag: str, types: tuple[str, .
         flag,
         type=float,
         nargs=len(types),
-        metavar=types,
-        help=f"other weights of the types of {phrases}, in all splits",
+        metavar="X",
+        help=f"other weights of the types of {phrases}, in all splits: {', '.join(types)}",
     )
 
 
