@@ -48,7 +48,7 @@ def page_faults():
 before = min(page_faults() for _ in range(5))
 common = SimpleNamespace(cpu=True, bf16=False, fp16=False)
 trainer.init(lambda *args: None, SimpleNamespace(cuda=False), SimpleNamespace(common=common))
-print(before, min(page_faults() for _ in range(5)))
+print(before, min(page_faults() for _ in range(30)))  # the first ten may take new memory, as blocks are aligned
 """
 
 
