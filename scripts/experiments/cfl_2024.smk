@@ -15,7 +15,8 @@ protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
 updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of 10 and 5e-3. On ww^R
 (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
-the recipe. Tf+Nd reached it with protocol=paper rate=3e-3 init=one-turn short=20.
+the recipe. All ten seeds found the middle with rate=1e-2 init=one-turn short=20 epochs=10, and Tf+Nd with protocol=paper
+rate=3e-3 init=one-turn short=20.
 """
 
 ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
