@@ -3,7 +3,7 @@
 - ``torch_cross_entropy``: label smoothing as PyTorch defines it, over the symbols that can occur (Appendices F and G of
   DuSell & Chiang, 2024);
 - ``pushdown_cross_entropy``: the loss of words and of what they attach to (Murty et al., 2023, Eq. 7);
-- ``operation_cross_entropy``: the loss of words and of the operations of a nondeterministic stack that parses tell it;
+- ``operation_cross_entropy``: the loss of words and of a nondeterministic stack's operations, by gold parses;
 - ``transduction``: the mean over strings, summed over positions, and accuracy (Hao et al., 2018).
 
 Each is one file: the options, then ``forward``, which computes the loss of a batch, then ``reduce_metrics``, which adds

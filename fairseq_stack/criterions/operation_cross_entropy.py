@@ -55,7 +55,6 @@ class OperationCrossEntropyCriterion(FairseqCriterion):
         super().__init__(task)
         self.operation_weight = operation_weight
         self.sentence_avg = sentence_avg
-        self.eos = task.target_dictionary.eos()
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
         """The loss, by what it is divided, and what is logged.

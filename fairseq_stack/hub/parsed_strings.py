@@ -57,7 +57,10 @@ def require_parses(hub: Hub) -> LanguageModelHub:
         UserError: it does not.
     """
     if not isinstance(hub, LanguageModelHub) or not hub.parses_sentences:
-        raise UserError("the checkpoint holds no model that parses; train one with --arch pushdown_transformer_lm")
+        raise UserError(
+            "the checkpoint holds no model that parses: expected pushdown_transformer_lm, or --best-runs and a model "
+            "with a nondeterministic stack"
+        )
     network_of(hub)
     return hub
 

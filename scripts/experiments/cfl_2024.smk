@@ -7,9 +7,8 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look),
 samples (drawn from each model; 1000), threads (of a training run, 1), init (instead of the protocol's: one of
 --stack-init), short (first train for 10 epochs on strings of at most so many symbols; 0; with protocol=recipe at its
-constant rate, which the setting does not change) and told (yes: the stacks of
-tf-nd and lstm-nd are told what to do with the short strings, which then have parses; no). The best run by validation is
-shown.
+constant rate, which the setting does not change) and supervised (yes: the stacks of tf-nd and lstm-nd learn what to do
+with the short strings from parses; no). The best run by validation is shown.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
@@ -20,7 +19,7 @@ rate=3e-3 init=one-turn short=20.
 """
 
 ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
-OWN_SETTINGS = {"protocol", "rate", "init", "short", "told"}
+OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised"}
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 
 
@@ -29,10 +28,10 @@ include: "cfl.smk"
 
 SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
 INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
-BEGINNING = selection("init", "short", "told")
-TOLD = setting("told", "no") is True or setting("told", "no") == "yes"  # YAML reads yes as true
-if TOLD and not (SHORT and set(KINDS) <= {"tf-nd", "lstm-nd"}):
-    refuse("told=yes: expected short=N and kinds=tf-nd,lstm-nd")
+BEGINNING = selection("init", "short", "supervised")
+SUPERVISED = setting("supervised", "no") in (True, "yes")  # YAML reads yes as true
+if SUPERVISED and not (SHORT and set(KINDS) <= {"tf-nd", "lstm-nd"}):
+    refuse("supervised=yes: expected short=N and kinds=tf-nd,lstm-nd")
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
@@ -70,14 +69,14 @@ def trained_at(rate, kind, seed):
 def train_on_short(language, kind, seed, rate, name, begin):
     """Train a model on short strings first, in the folder that is returned."""
     shape = ["--min-length", 1, "--max-length", SHORT, "--test-min-length", 1, "--test-max-length", SHORT]
-    shape += ["--attachments"] if TOLD else []
-    data = corpus(language, seed, *shape, name=f"{language}-short-{SHORT}{selection('told')}")
+    shape += ["--attachments"] if SUPERVISED else []
+    data = corpus(language, seed, *shape, name=f"{language}-short-{SHORT}{selection('supervised')}")
     folder = f"{data}/{name}"
     rate = rate if PAPER else RECIPES[family(kind)][0]
     constant = [] if PAPER else ["--end-learning-rate", rate]
-    told = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if TOLD else []
+    loss = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if SUPERVISED else []
     add_training(
-        folder, [*trained_at(rate, kind, seed), *begin, *constant, "--max-epoch", EPOCHS_OF_SHORT, *told]
+        folder, [*trained_at(rate, kind, seed), *begin, *constant, "--max-epoch", EPOCHS_OF_SHORT, *loss]
     )
     return folder
 

@@ -12,8 +12,9 @@ equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, p
 the files of https://github.com/google-deepmind/transformer_grammars (example/data).
 
 Four kinds are trained only if kinds names them. zero-one-own (of dyck) and pushdown-own (of trees) have the tapes of
-their own decisions for half of the strings. nd-latent and nd-told (of trees) have as many parameters as pushdown; nd-latent learns from the words alone, and the stack of nd-told is told the operations of the gold parses.
-Their parses are best runs.
+their own decisions for half of the strings. nd-latent and nd-supervised (of trees) have as many parameters as pushdown;
+nd-latent learns from the words alone, and the stack of nd-supervised from the operations of the gold parses. Their parses
+are best runs.
 
 Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all
 but these), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
@@ -21,7 +22,7 @@ in a set, for a quick look) and threads (of a training run, 1).
 """
 
 DEFAULT_SEEDS, DEFAULT_KINDS = "1,2", "base,zero-one,depth,pushdown,sup,nd"
-ALL_KINDS = f"{DEFAULT_KINDS},zero-one-own,pushdown-own,nd-latent,nd-told"
+ALL_KINDS = f"{DEFAULT_KINDS},zero-one-own,pushdown-own,nd-latent,nd-supervised"
 OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "beam", "limit", "threads"}
 OWN_SETTINGS |= {"data"} if "data" in config or "trees" in str(config.get("parts")) else set()
 
@@ -63,9 +64,9 @@ MODELS = {
     ("trees", "sup"): (BASE, "2xsdpa,sup-127,2xsdpa"),
     ("trees", "nd"): (BASE, "2xsdpa,nd-3-3-10,2xsdpa"),
     ("trees", "nd-latent"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
-    ("trees", "nd-told"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
+    ("trees", "nd-supervised"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
 }
-BY_BEST_RUNS = {"nd-latent": ["--operation-weight", 0], "nd-told": []}
+BY_BEST_RUNS = {"nd-latent": ["--operation-weight", 0], "nd-supervised": []}
 DROPOUT = {"dyck": 0, "trees": 0.2}
 
 

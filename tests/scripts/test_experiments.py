@@ -190,7 +190,7 @@ def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server)
         ),
         (
             "cfl_2024",
-            {"languages": "dyck", "kinds": "lstm-nd", "short": 20, "told": "yes"},
+            {"languages": "dyck", "kinds": "lstm-nd", "short": 20, "supervised": "yes"},
             {"prepare": 2, "train": 2, "evaluate_cfl": 2, **FIGURES},
         ),
         (

@@ -14,12 +14,12 @@ from torch.nn.functional import pad
 from fairseq_stack.ops.stack_tape import StackTapeState, legal_attachments, stack_tape
 from fairseq_stack.ops.stack_tape.pytorch import nodes_pytorch
 from fairseq_stack.ops.stack_tape.reference import stack_tape_reference
-from fairseq_stack_preprocess.trees.brackets import clean, read_trees, tagged_words
+from fairseq_stack_preprocess.trees.brackets import tagged_words
 from fairseq_stack_preprocess.trees.spans import attachments as attachments_of_spans
 from fairseq_stack_preprocess.trees.spans import binary_spans
 from tests.helpers import hostile
 from tests.ops.stack_tape.parses import batches, golden_parses
-from tests.preprocess.trees.treebanks import nltk_sample
+from tests.preprocess.trees.treebanks import cleaned_trees
 
 DOG = [0, 1, 1, 3, 2, 0]  # ((The dog) (is happy)), and the end
 
@@ -78,12 +78,9 @@ def test_golden_parses(name: str, number: int, reference_data: Path) -> None:
 )
 def test_every_tree_of_a_treebank(name: str, number: int, reference_data: Path, tmp_path: Path) -> None:
     """From the tree to attachments, and from these to the tape and back to the tree."""
-    folder = reference_data / "data" / "transformer_grammars_example"
-    paths = nltk_sample(reference_data, tmp_path) if name == "nltk" else [folder / name]
-    trees = [clean(tree) for path in paths for _, tree in read_trees(path)]
+    trees = cleaned_trees(name, reference_data, tmp_path)
     assert len(trees) == number
     for tree in trees:
-        assert tree is not None
         tokens, spans = len(list(tagged_words(tree))), binary_spans(tree)
         attached = [0, *attachments_of_spans(spans, tokens)]
         check_tape(attached)

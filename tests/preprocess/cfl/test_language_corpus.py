@@ -100,7 +100,7 @@ def test_bytes_of_a_seed(task: str, sha256: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", [name for name, language in LANGUAGES.items() if language.attachments])
 def test_parses(task: str, tmp_path: Path) -> None:
-    """The stack that is told them pops as often as it pushes, and all else is the same."""
+    """The stack that learns from them pops as often as it pushes, and all else is the same."""
     prepare(Options(task=task, **SMALL), tmp_path / "plain")
     prepare(Options(task=task, **SMALL, attachments=True), tmp_path / "parsed")
     assert "attachments" not in manifest_of(tmp_path / "plain")["options"]

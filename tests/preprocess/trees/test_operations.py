@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack_preprocess.trees.brackets import clean, read_trees, tagged_words
+from fairseq_stack_preprocess.trees.brackets import tagged_words
 from fairseq_stack_preprocess.trees.operations import TreeOperation, is_tree, operations, spans_of_operations
 from fairseq_stack_preprocess.trees.spans import Span, attachments, binary_spans, spans_of_attachments
-from tests.preprocess.trees.treebanks import nltk_sample
+from tests.preprocess.trees.treebanks import cleaned_trees
 
 BEGIN, PUSH, POP, DESCEND, CLIMB = TreeOperation
 
@@ -67,12 +67,9 @@ def test_any_operations_are_a_tree() -> None:
     ("name", "number"), [("test.txt.gz", 293), ("valid.txt.gz", 346), ("train.txt.gz", 6904), ("nltk", 3914)]
 )
 def test_every_tree_of_a_treebank(name: str, number: int, reference_data: Path, tmp_path: Path) -> None:
-    folder = reference_data / "data" / "transformer_grammars_example"
-    paths = nltk_sample(reference_data, tmp_path) if name == "nltk" else [folder / name]
-    trees = [clean(tree) for path in paths for _, tree in read_trees(path)]
+    trees = cleaned_trees(name, reference_data, tmp_path)
     assert len(trees) == number
     for tree in trees:
-        assert tree is not None
         tokens, spans = len(list(tagged_words(tree))), binary_spans(tree)
         found = operations(spans, tokens)
         assert is_tree(found) and spans_of_operations(found) == spans

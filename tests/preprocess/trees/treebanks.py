@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nltk
 
-from fairseq_stack_preprocess.trees.brackets import Tree, fold, read_trees
+from fairseq_stack_preprocess.trees.brackets import Tree, clean, fold, read_trees
 from tests.preprocess.corpus_folders import lines_of
 
 CAT = """\
@@ -111,3 +111,11 @@ def first_trees(path: Path, number: int) -> str:
 def joined(lines: Iterable[str]) -> list[str]:
     """All words of lines."""
     return [word for line in lines for word in line.split(" ")]
+
+
+def cleaned_trees(name: str, reference_data: Path, tmp_path: Path) -> list[Tree]:
+    """All trees of ``nltk``'s sample, or of a file of Transformer Grammars' example."""
+    folder = reference_data / "data" / "transformer_grammars_example"
+    paths = nltk_sample(reference_data, tmp_path) if name == "nltk" else [folder / name]
+    trees = [clean(tree) for path in paths for _, tree in read_trees(path)]
+    return [tree for tree in trees if tree is not None]
