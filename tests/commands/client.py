@@ -40,7 +40,9 @@ def run(
     Returns:
         The exit code, or minus the number of the signal that ended the command.
     """
-    loads_plugin = command[0] != "-c" and (command[0].endswith("fairseq-stack") or "--user-dir" in command)
+    loads_plugin = command[0] != "-c" and (
+        command[0].endswith(("fairseq-stack", "snakemake")) or "--user-dir" in command
+    )
     request = {"command": list(command), "folder": folder, "environment": dict(environment)}
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(with_plugin(path) if loads_plugin else path)

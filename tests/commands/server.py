@@ -3,11 +3,12 @@
 ``python -m tests.commands.server SOCKET`` answers the requests of ``tests/commands/client.py`` until it is killed. A
 second process, which has imported the plugin as well, answers those for commands that load it at once anyway. A
 child leaves this module as a program leaves ``main``, so that uncaught exceptions and exit handlers are Python's own
-business.
+business; only the modules are left to the operating system, since to delete them takes longer than most commands.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -34,6 +35,7 @@ COMMANDS = {
     "fairseq-eval-lm": ("fairseq_cli.eval_lm", "cli_main"),
     "fairseq-hydra-train": ("fairseq_cli.hydra_train", "cli_main"),
     "fairseq-stack": ("fairseq_stack.cli", "main"),
+    "snakemake": ("snakemake.cli", "main"),
 }
 """The module and the function of each console script."""
 
@@ -97,15 +99,33 @@ def main_of(command: str) -> Callable[[], Any]:
     return main
 
 
+def end_at_once(code: list[int]) -> None:
+    """Skip the end of the interpreter, if the exit code is known and all output can be written."""
+    if code:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code[0])
+
+
+def run(command: list[str]) -> None:
+    """Run a command in this process, as its console script or ``python`` does."""
+    if command[0] != "-c":
+        sys.exit(main_of(command[0])())
+    exec(compile(command.pop(1), "<string>", "exec"), {"__name__": "__main__"})
+
+
 def import_plugin() -> None:
     """Import all of ``fairseq_stack``, and what it draws with."""
-    for name in ("cli", "cli.checkpoint", "cli.inspect", "hub.interface", "tasks"):
+    for name in ("cli", "cli.checkpoint", "cli.inspect", "cli.prepare", "hub.interface", "tasks"):
         importlib.import_module(f"fairseq_stack.{name}")
-    with contextlib.suppress(ImportError):
-        importlib.import_module("matplotlib.figure")
+    for name in ("matplotlib.figure", "snakemake.cli"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
 
 
 if __name__ == "__main__":
+    CODE: list[int] = []
+    atexit.register(end_at_once, CODE)  # before all others, so that it is called after them
     modules = [module for module, _ in COMMANDS.values() if module.startswith("fairseq_cli.")]
     for name in ("torch._dynamo", "fairseq.tasks", "sacrebleu", "sentencepiece", *modules):
         importlib.import_module(name)
@@ -124,7 +144,9 @@ if __name__ == "__main__":
     if "fairseq_stack" in sys.modules:
         logging.getLogger().setLevel(logging.DEBUG)  # as the import of fairseq left it
         importlib.import_module("fairseq_stack.compat").apply()  # again, now that it can see which command this is
-    if sys.argv[0] == "-c":
-        exec(compile(sys.argv.pop(1), "<string>", "exec"), {"__name__": "__main__"})
-    else:
-        sys.exit(main_of(sys.argv[0])())
+    try:
+        run(sys.argv)
+        CODE.append(0)
+    except SystemExit as ending:
+        CODE += [ending.code or 0] if isinstance(ending.code, int | None) else []
+        raise

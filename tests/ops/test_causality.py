@@ -80,7 +80,7 @@ def test_garbage_does_not_reach_back_in_long_sequences(way: Way) -> None:
 
 
 @pytest.mark.hostile
-@ways(triton=False)
+@ways(reference=False, triton=False)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_garbage_from_any_step_on(dtype: torch.dtype, way: Way) -> None:
     if "amounts" not in way.id:

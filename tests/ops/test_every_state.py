@@ -11,8 +11,6 @@ from torch import Tensor
 from tests.helpers import assert_agree, assert_normwise_close, peak_of_bytes
 from tests.ops.stacks import ON_GPUS, STACKS, Way, ways
 
-STEPS = ways(reference=False, ops=False)
-
 
 def after(way: Way, inputs: list[Tensor], steps: int) -> Any:
     """The state after the first steps."""
@@ -57,7 +55,7 @@ def test_reorder(way: Way) -> None:
             assert_normwise_close(readings, expected[:, cut:], 1e-12, f"after {cut} steps")
 
 
-@STEPS
+@ways(reference=False, ops=False)
 def test_gradients_of_branches(way: Way) -> None:
     """A state is continued in several ways, of which one is reordered."""
     inputs, others = way.stack.random_inputs(2, 7, 3), way.stack.random_inputs(2, 7, 3)
@@ -74,7 +72,7 @@ def test_gradients_of_branches(way: Way) -> None:
     assert_agree(torch.cat(branches), torch.cat(wanted), [*inputs, *others], 1e-12, way.stack.tolerance)
 
 
-@STEPS
+@ways(reference=False, ops=False, triton=ON_GPUS)
 @pytest.mark.parametrize("detached", [True, False], ids=["detached", "no-grad"])
 def test_gradients_of_later_steps_alone(detached: bool, way: Way) -> None:
     """Steps whose gradients are cut off or not computed, a reordering, and then steps with gradients."""

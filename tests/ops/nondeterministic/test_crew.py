@@ -87,7 +87,7 @@ def test_same_bits_with_each_instruction_set(instruction_set: str, monkeypatch: 
 @pytest.mark.usefixtures("team")
 def test_same_bits_again_and_again() -> None:
     """Threads that wait for each other in all orders."""
-    check((63, 2, 3), "near", torch.float32, tuple(range(2, 10)) * 200)
+    check((63, 2, 3), "near", torch.float32, tuple(range(2, 10)) * 25)
 
 
 def test_threads_share_a_sequence_where_it_pays() -> None:
