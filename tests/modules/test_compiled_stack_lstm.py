@@ -32,7 +32,7 @@ OPTIONS: dict[str, list[StackAttention]] = {
         )
     ],
 }
-STEPPED = ("strat", "log-weights", "limited-log-weights")
+STEPPED = ("strat", "log-weights", "limited-log-weights", "initial-state", "layers", "layers-none", "rnn", "rnn-layers")
 EACH = pytest.mark.parametrize("name", [name for name in (*STACKS, *OPTIONS) if name not in STEPPED])
 
 
@@ -100,7 +100,7 @@ class TestStepsOneByOne:
         assert torch.equal(outputs, lstm(inputs, **options)[0])
 
     @pytest.mark.parametrize("name", STEPPED)
-    def test_with_a_stack_that_is_not_compiled(self, name: str, steps: list[int]) -> None:
+    def test_with_a_network_that_is_not_compiled(self, name: str, steps: list[int]) -> None:
         self.assert_stepped(build(name), random_inputs(), steps)
 
     def test_with_a_subclass_which_may_be_another_stack(self, steps: list[int]) -> None:

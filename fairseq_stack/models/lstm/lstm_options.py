@@ -8,7 +8,7 @@ fairseq reads the types of options at run time: annotations must not be postpone
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -154,6 +154,8 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
 
 def settle_stacks(options: Namespace, model: str) -> tuple[Layer, ...]:
     """As :func:`settle`, for the options that any model with such an LSTM has."""
+    for option in fields(StackLSTMOptions):  # checkpoints of earlier versions lack some
+        vars(options).setdefault(option.name, option.default)
     options.states_in_reading = not options.no_states_in_reading  # as kinds know it
     check_at_least_one(options, "decoder_layers", "decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit")
     stacks = parse_option(options, "stack", parse_stacks)
