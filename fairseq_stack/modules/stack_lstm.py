@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
-from fairseq_stack.modules.stack_lstm_state import StackLSTMState
+from fairseq_stack.modules.stack_lstm_state import StackLSTMState, StepWeights
 from fairseq_stack.ops import stack_lstm, stack_lstm_is_compiled
 
 NUM_GATES = {"lstm": 4, "rnn": 1}
@@ -75,6 +75,7 @@ class StackLSTM(nn.Module):
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.recurrent_dropout = recurrent_dropout
+        self.num_layers = num_layers
         self.controller = controller
         self.reading_in_output = reading_in_output
         self.stacks = nn.ModuleList(stacks)
@@ -124,8 +125,11 @@ class StackLSTM(nn.Module):
         for gates_t in gates.unbind(1):
             state = self._advance(gates_t, weights, state)
             steps.append(self.output(state))
-        none = pad(gates[..., : self.hidden_size], (0, self.output_size - self.hidden_size))
-        return torch.stack(steps, dim=1) if steps else none, state if return_state else None
+        if steps:
+            outputs = torch.stack(steps, dim=1)
+        else:
+            outputs = pad(gates[..., : self.hidden_size], (0, self.output_size - self.hidden_size))
+        return outputs, state if return_state else None
 
     def step(self, inputs: Tensor, state: StackLSTMState) -> tuple[Tensor, StackLSTMState]:
         """One step of :meth:`forward`: x_t, (B, d) or (B,), and the state before t to y_t and the state after t.
@@ -153,17 +157,17 @@ class StackLSTM(nn.Module):
 
     def initial_output(self, batch_size: int) -> Tensor:
         """y_0, (B, output_size): what :meth:`output` is in the initial state."""
-        readings = [stack.initial_reading(batch_size) for stack in self._stacks()]
+        readings = [x.initial_reading(batch_size) for x in self._stacks()] if self.reading_in_output else []
         return self._output(self._initial_hidden(batch_size), readings)
 
     def _output(self, hidden: Tensor, readings: Sequence[Tensor]) -> Tensor:
-        last = hidden[:, -self.hidden_size :] if self.upper_gates else hidden
+        last = hidden if self.num_layers == 1 else hidden[:, -self.hidden_size :]
         return torch.cat([last, *readings], 1) if self.reading_in_output else last
 
     def _initial_hidden(self, batch_size: int) -> Tensor:
         """h_0 of all layers, (B, num_layers hidden_size)."""
         if self.initial is None:
-            return self.gates.weight.new_zeros(batch_size, self.hidden_size * (1 + len(self.upper_gates)))
+            return self.gates.weight.new_zeros(batch_size, self.num_layers * self.hidden_size)
         return self.initial.tanh().expand(batch_size, -1)
 
     def _stacks(self) -> list[StackAttention]:
@@ -180,9 +184,9 @@ class StackLSTM(nn.Module):
         columns = embedding(inputs.clamp_min(0), weight.t())
         return columns * inputs.ge(0).unsqueeze(-1).to(columns.dtype) + self.gates.bias
 
-    def _all_steps(self, gates: Tensor, weights: _Weights) -> Tensor | None:
+    def _all_steps(self, gates: Tensor, weights: StepWeights) -> Tensor | None:
         """h_1..h_n, in one operation, or None if it cannot compute them."""
-        if self.controller != "lstm" or self.upper_gates or self.initial is not None:
+        if self.controller != "lstm" or self.num_layers > 1 or self.initial is not None:
             return None
         stacks = self._stacks()
         controlled = [x for x in (stack.controlled() for stack in stacks) if x is not None]
@@ -197,7 +201,7 @@ class StackLSTM(nn.Module):
         kept = self._kept(gates)
         return stack_lstm(gates, weights.recurrent.t(), controlled, driving.t(), bias, reading, bottoms, kept=kept)
 
-    def _state_after(self, input_gates: Tensor, weights: _Weights, hidden: Tensor) -> StackLSTMState:
+    def _state_after(self, input_gates: Tensor, weights: StepWeights, hidden: Tensor) -> StackLSTMState:
         """The state after the steps from the initial state to the outputs h_1..h_n, which drive the stacks again."""
         state = self.initial_state(len(hidden))
         if hidden.size(1) == 0:
@@ -235,7 +239,7 @@ class StackLSTM(nn.Module):
         kept = 1 - self.recurrent_dropout
         return update * (torch.empty_like(update).bernoulli_(kept) if self.training else kept)
 
-    def _weights(self) -> _Weights:
+    def _weights(self) -> StepWeights:
         projections = [projection for stack in self._stacks() for projection in stack.projections]
         driving = None
         if projections:
@@ -244,21 +248,32 @@ class StackLSTM(nn.Module):
             ]
             driving = torch.cat(biases), torch.cat([projection.weight for projection in projections]).t()
         recurrent = self.gates.weight[:, self.input_size :].t()
-        return _Weights(recurrent, driving, [projection.out_features for projection in projections])
+        return StepWeights(recurrent, driving, [projection.out_features for projection in projections])
 
-    def _advance(self, input_gates: Tensor, weights: _Weights, state: StackLSTMState) -> StackLSTMState:
-        hiddens, cells = state.hidden.split(self.hidden_size, 1), state.cell.split(self.hidden_size, 1)
-        remembered = torch.cat([*state.readings, hiddens[0]], dim=1) if state.readings else hiddens[0]
-        layers = [self._cell(torch.addmm(input_gates, remembered, weights.recurrent), cells[0])]
-        for gates, hidden, cell in zip(self.upper_gates, hiddens[1:], cells[1:], strict=True):
-            layers.append(self._cell(gates(torch.cat([self.dropout(layers[-1][0]), hidden], 1)), cell))
-        hidden, cell = (torch.cat(x, 1) if len(x) > 1 else x[0] for x in zip(*layers, strict=True))
+    def _advance(self, input_gates: Tensor, weights: StepWeights, state: StackLSTMState) -> StackLSTMState:
+        hidden, cell, size = state.hidden, state.cell, self.hidden_size
+        if self.num_layers > 1:
+            hidden, cell = hidden[:, :size], cell[:, :size]
+        remembered = torch.cat([*state.readings, hidden], dim=1) if state.readings else hidden
+        hidden, cell = self._cell(torch.addmm(input_gates, remembered, weights.recurrent), cell)
+        if self.num_layers > 1:
+            hidden, cell = self._upper_layers(hidden, cell, state)
         if weights.driving is None:
             return StackLSTMState(hidden, cell, (), ())
         bias, driving = weights.driving
-        last = layers[-1][0]
+        last = hidden if self.num_layers == 1 else hidden[:, -size:]
         pieces = torch.addmm(bias, last, driving).split(weights.sizes, dim=1)
         return StackLSTMState(hidden, cell, *self._drive(pieces, last, state.stacks))
+
+    def _upper_layers(self, hidden: Tensor, cell: Tensor, state: StackLSTMState) -> tuple[Tensor, Tensor]:
+        """h_t and c_t of all layers, for these of the first layer and the state before."""
+        hiddens, cells = [hidden], [cell]
+        _, *before = zip(state.hidden.split(self.hidden_size, 1), state.cell.split(self.hidden_size, 1), strict=True)
+        for gates, (hidden, cell) in zip(self.upper_gates, before, strict=True):
+            hidden, cell = self._cell(gates(torch.cat([self.dropout(hiddens[-1]), hidden], 1)), cell)
+            hiddens.append(hidden)
+            cells.append(cell)
+        return torch.cat(hiddens, 1), torch.cat(cells, 1)
 
     def _cell(self, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """h_t and c_t of a layer, for its gates, (B, num_gates), and c_{t-1}."""
@@ -282,18 +297,3 @@ class StackLSTM(nn.Module):
             results.append((reading.to(hidden.dtype), state))
         readings, stacks = zip(*results, strict=True)
         return readings, stacks
-
-
-class _Weights(NamedTuple):
-    """The weights in the form in which every step needs them.
-
-    Attributes:
-        recurrent: of [r_{t-1}; h_{t-1}] in the gates, (d_r + hidden_size, 4 hidden_size).
-        driving: the biases, (sum of sizes,), and the weights, (hidden_size, sum of sizes), of all projections of h_t
-            that drive the stacks; None without stacks.
-        sizes: the size of each projection.
-    """
-
-    recurrent: Tensor
-    driving: tuple[Tensor, Tensor] | None
-    sizes: list[int]

@@ -1,9 +1,9 @@
-"""What an LSTM with stacks keeps from step to step."""
+"""What an LSTM with stacks keeps from step to step, and what each of its steps needs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -41,3 +41,18 @@ class StackLSTMState:
             tuple(reading.detach() for reading in self.readings),
             tuple(stack.detach() for stack in self.stacks),
         )
+
+
+class StepWeights(NamedTuple):
+    """The weights of the first layer and of the stacks, in the form in which every step needs them.
+
+    Attributes:
+        recurrent: of [r_{t-1}; h_{t-1}] in the gates, (d_r + hidden_size, num_gates hidden_size).
+        driving: the biases, (sum of sizes,), and the weights, (hidden_size, sum of sizes), of all projections of h_t
+            that drive the stacks; None without stacks.
+        sizes: the size of each projection.
+    """
+
+    recurrent: Tensor
+    driving: tuple[Tensor, Tensor] | None
+    sizes: list[int]

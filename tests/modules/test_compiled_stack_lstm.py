@@ -84,9 +84,11 @@ def test_recurrent_dropout_draws_the_numbers_that_the_steps_draw(training: bool,
     assert torch.equal(drawn, torch.rand(1))
 
 
-def test_no_steps_at_all(steps: list[int]) -> None:
-    outputs, state = build("nd")(random_inputs(length=0), return_state=False)
-    assert outputs.shape == (3, 0, HIDDEN)
+@pytest.mark.parametrize("name", ["nd", "reading-in-output", "rnn-layers"])
+def test_no_steps_at_all(name: str, steps: list[int]) -> None:
+    lstm = build(name)
+    outputs, state = lstm(random_inputs(length=0), return_state=False)
+    assert outputs.shape == (3, 0, lstm.output_size)
     assert state is None and not steps
 
 
