@@ -67,6 +67,8 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         if not args.compact_vocab:
             return super().build_embedding(args, dictionary, embed_dim, path)
         shared, padding = args.share_decoder_input_output_embed, not getattr(args, "no_padding_row", False)
+        if not (shared or padding):
+            raise UserError("--no-padding-row has no effect: expected --share-decoder-input-output-embed")
         vocabulary = CompactVocabulary(dictionary, args.compact_vocab_unk, shared, padding=padding)
         return compact_embedding(vocabulary, embed_dim)
 
