@@ -28,12 +28,14 @@ class DrivenStack:
             sentence, in an LSTM the sentence.
         stack: the stack.
         inputs: its inputs, (n, d_model), one for each of the symbols.
+        in_output: whether the output layer of an LSTM reads it.
     """
 
     layer: str
     symbols: tuple[str, ...]
     stack: StatefulAttention
     inputs: Tensor
+    in_output: bool = False
 
     @property
     def predicts(self) -> bool:
@@ -44,9 +46,9 @@ class DrivenStack:
     def delay(self) -> int:
         """How many symbols after symbol t the first one is that is predicted with r_t.
 
-        It is 1 in a decoder's attention, and 2 in an LSTM, which gets the reading with the next input.
+        It is 1 in a decoder's attention, and 2 in an LSTM that gets the reading only with the next input.
         """
-        return 2 if isinstance(self.stack.output, nn.Identity) else 1
+        return 2 if isinstance(self.stack.output, nn.Identity) and not self.in_output else 1
 
     def inspected(self, num_runs: int = 0) -> list[InspectedStack]:
         """What the stack of each head does; if its kind does not say, nothing and a line on standard error."""
@@ -131,7 +133,8 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
                 f"{sentence.name} is empty; expected a word, since the model does not read {dictionary.eos_word}"
             )
         symbols = tuple(dictionary[token] for token in tokens.tolist()[unread:])
-        driven.append(DrivenStack(name, symbols, stack, inputs))
+        controller = model.get_submodule(name.rpartition(".stacks")[0])
+        driven.append(DrivenStack(name, symbols, stack, inputs, getattr(controller, "reading_in_output", False)))
     return driven
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
+from fairseq_stack.modules.stack_lstm import NUM_GATES
 
 MEMORY_LIMIT = "FAIRSEQ_STACK_MEMORY_LIMIT"
 """The environment variable that sets the limit, in GiB, instead of the machine's memory."""
@@ -24,9 +25,12 @@ def num_transformer_weights(
     return sum(layer.num_weights(model_size) + each for layer in layers)
 
 
-def num_lstm_weights(stacks: Sequence[Layer], input_size: int, hidden_size: int) -> int:
+def num_lstm_weights(
+    stacks: Sequence[Layer], input_size: int, hidden_size: int, num_layers: int = 1, controller: str = "lstm"
+) -> int:
     """How many weights an LSTM with stacks has at least: what multiplies a reading is counted for one of four gates."""
-    return 4 * hidden_size * (input_size + hidden_size) + sum(stack.num_weights(hidden_size) for stack in stacks)
+    num_inputs = input_size + hidden_size + (num_layers - 1) * 2 * hidden_size
+    return NUM_GATES[controller] * hidden_size * num_inputs + sum(stack.num_weights(hidden_size) for stack in stacks)
 
 
 def require_memory(num_weights: Mapping[str, int]) -> None:

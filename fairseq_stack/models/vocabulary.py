@@ -6,7 +6,7 @@ of these cannot occur, yet a stock model gives them embeddings and probability. 
 - the *symbols*: the words of the dictionary, and <unk> if it can occur;
 - EOS, as the last symbol of the encoder's input and of the output;
 - BOS, the first symbol of the decoder's input, which fairseq writes as </s> too;
-- padding, in a table that embeddings and output layer share (as in the papers' models).
+- padding, in a table that embeddings and output layer share (as in the models of 2024).
 
 A recurrent language model reads neither BOS nor EOS, since its initial state gives the first distribution: it keeps
 rows for the symbols and, in the output, for EOS. If it reads a stream in which </s> separates sentences, it also keeps
@@ -42,16 +42,19 @@ class CompactVocabulary:
     """The rows of compact tables for a dictionary.
 
     Rows 0..num_symbols-1 are the symbols, in the dictionary's order. In a shared table EOS, BOS and
-    padding follow; in other tables only EOS or BOS.
+    padding, unless it is left out, follow; in other tables only EOS or BOS.
 
     Args:
         dictionary: the fairseq dictionary.
         keep_unk: whether <unk> can occur.
         shared: whether input and output share one table.
         read_ends: whether </s> and padding have rows for the input.
+        padding: whether padding, which is not read, has a row in a shared table.
     """
 
-    def __init__(self, dictionary: Dictionary, keep_unk: bool, shared: bool, read_ends: bool = True) -> None:
+    def __init__(
+        self, dictionary: Dictionary, keep_unk: bool, shared: bool, read_ends: bool = True, padding: bool = True
+    ) -> None:
         special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
         if not keep_unk:
             special.add(dictionary.unk())
@@ -60,6 +63,7 @@ class CompactVocabulary:
         self.pad = dictionary.pad()
         self.shared = shared
         self.read_ends = read_ends
+        self.has_padding = shared and read_ends and padding
         self.symbols = [
             index for index in range(self.size) if index not in special and not _is_made_up(dictionary[index])
         ]
@@ -67,7 +71,7 @@ class CompactVocabulary:
     def num_input_rows(self) -> int:
         if not self.read_ends:
             return self.num_output_rows() if self.shared else len(self.symbols)
-        return len(self.symbols) + (3 if self.shared else 1)
+        return len(self.symbols) + 1 + self.shared + self.has_padding
 
     def num_output_rows(self) -> int:
         return len(self.symbols) + 1
@@ -79,7 +83,7 @@ class CompactVocabulary:
         after_symbols = len(self.symbols)
         if end is not End.UNREAD:
             rows[self.eos] = after_symbols + 1 if self.shared and end is End.BOS else after_symbols
-        if self.shared and self.read_ends:
+        if self.has_padding:
             rows[self.pad] = after_symbols + 2
         return rows
 
@@ -208,7 +212,7 @@ def new_table(num_rows: int, embedding_dim: int, padding_row: int | None = None)
 def compact_embedding(vocabulary: CompactVocabulary, embed_dim: int) -> CompactEmbedding:
     """New embeddings for the input of an encoder; a decoder takes them ``at_beginning()``."""
     num_rows = vocabulary.num_input_rows()
-    weight = new_table(num_rows, embed_dim, padding_row=num_rows - 1 if vocabulary.shared else None)
+    weight = new_table(num_rows, embed_dim, padding_row=num_rows - 1 if vocabulary.has_padding else None)
     return CompactEmbedding(vocabulary, weight, End.EOS)
 
 

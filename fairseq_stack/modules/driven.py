@@ -32,7 +32,7 @@ def driven_stacks(model: nn.Module) -> Iterator[DrivenStacks]:
     def of_lstm(name: str, lstm: StackLSTM, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Any]) -> None:
         for number, stack in enumerate(lstm.stacks):
             assert isinstance(stack, StatefulAttention)
-            recorded[f"{name}.stacks.{number}"] = stack, outputs[0]  # hidden states drive it
+            recorded[f"{name}.stacks.{number}"] = stack, outputs[0][..., : lstm.hidden_size]  # hidden states drive it
 
     controlled = {id(stack) for lstm in model.modules() if isinstance(lstm, StackLSTM) for stack in lstm.stacks}
     handles = []

@@ -1,69 +1,39 @@
-"""LSTMs with differentiable stacks: the controller drives its stacks and reads them (DuSell & Chiang 2020)."""
+"""Recurrent networks with differentiable stacks: the controller drives its stacks and reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, linear
+from torch.nn.functional import embedding, linear, pad
 
 from fairseq_stack.modules._shapes import check_shape
+from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
+from fairseq_stack.modules.stack_lstm_state import StackLSTMState, StepWeights
 from fairseq_stack.ops import stack_lstm, stack_lstm_is_compiled
+
+NUM_GATES = {"lstm": 4, "rnn": 1}
+"""The cells of controllers: for each unit, how many numbers they compute from their inputs."""
 
 _LARGE = 2**20  # weights that leave the caches between two steps: PyTorch's products for the whole batch are faster
 
 
-@dataclass(frozen=True, eq=False)
-class StackLSTMState:
-    """A :class:`StackLSTM` after t steps, for a batch of B sequences; immutable.
-
-    Attributes:
-        hidden: h_t, (B, hidden_size).
-        cell: c_t, (B, hidden_size).
-        readings: the reading r_t of each stack, (B, reading_size).
-        stacks: the state of each stack.
-    """
-
-    hidden: Tensor
-    cell: Tensor
-    readings: tuple[Tensor, ...]
-    stacks: tuple[Any, ...]
-
-    def reorder(self, index: Tensor) -> StackLSTMState:
-        """The state whose batch row i is this state's row ``index[i]``: rows may be left out and repeated."""
-        return StackLSTMState(
-            self.hidden.index_select(0, index),
-            self.cell.index_select(0, index),
-            tuple(reading.index_select(0, index) for reading in self.readings),
-            tuple(stack.reorder(index) for stack in self.stacks),
-        )
-
-    def detach(self) -> StackLSTMState:
-        """The same state, through which no gradient flows back: the beginning of a segment."""
-        return StackLSTMState(
-            self.hidden.detach(),
-            self.cell.detach(),
-            tuple(reading.detach() for reading in self.readings),
-            tuple(stack.detach() for stack in self.stacks),
-        )
-
-
 class StackLSTM(nn.Module):
-    """An LSTM of one layer that controls any number of stacks side by side.
+    """An LSTM, or a simple recurrent network, that controls any number of stacks side by side (DuSell & Chiang 2020).
 
-    With the input x_t and the readings r_{t-1} of all stacks, concatenated,
+    With the input x_t and the readings r_{t-1} of all stacks, concatenated, the first layer computes
 
         i_t, f_t, g_t, o_t = W [x_t; r_{t-1}; h_{t-1}] + b    (gates, in this order)
         c_t = sigmoid(f_t) * c_{t-1} + sigmoid(i_t) * tanh(g_t)
         h_t = sigmoid(o_t) * tanh(c_t)
 
-    and each stack takes one step, driven by h_t, to r_t. h_0 and c_0 are 0, and r_0 is the reading of the initial
-    stack. There is one bias vector.
+    or, in a simple recurrent network, h_t = tanh(W [x_t; r_{t-1}; h_{t-1}] + b). Each further layer has its own W and
+    b, and reads h_t of the layer below in place of [x_t; r_{t-1}]. Each stack takes one step, driven by h_t of the last
+    layer, to r_t. The output y_t is h_t, or [h_t; r_t]. h_0 and c_0 are 0; r_0 is the reading of the initial stack.
 
     Args:
         input_size: the size d of x_t.
@@ -73,6 +43,11 @@ class StackLSTM(nn.Module):
         recurrent_dropout: the probability p of dropping a component of tanh(g_t), for each step anew. As in the code of
             Semeniuta et al. (2016), what is kept is not scaled in training; in evaluation all components are multiplied
             by 1 - p.
+        num_layers: how many layers there are.
+        controller: the cell, ``"lstm"`` or ``"rnn"``.
+        dropout: the probability of dropout of h_t where a further layer reads it.
+        learned_initial_state: whether h_0 of each layer is tanh(p), with a vector p of parameters.
+        reading_in_output: whether y_t, whose size is ``output_size``, is [h_t; r_t]: "+R" in DuSell & Cotterell (2025).
 
     Raises:
         ValueError: a stack is for inputs of another size, or has an output of its own.
@@ -84,6 +59,12 @@ class StackLSTM(nn.Module):
         hidden_size: int,
         stacks: Sequence[StackAttention] = (),
         recurrent_dropout: float = 0.0,
+        *,
+        num_layers: int = 1,
+        controller: str = "lstm",
+        dropout: float = 0.0,
+        learned_initial_state: bool = False,
+        reading_in_output: bool = False,
     ) -> None:
         super().__init__()
         for stack in stacks:
@@ -94,20 +75,29 @@ class StackLSTM(nn.Module):
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.recurrent_dropout = recurrent_dropout
+        self.num_layers = num_layers
+        self.controller = controller
+        self.reading_in_output = reading_in_output
         self.stacks = nn.ModuleList(stacks)
-        self.gates = nn.Linear(input_size + sum(stack.reading_size for stack in stacks) + hidden_size, 4 * hidden_size)
-        for parameter in self.gates.parameters():
-            nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
+        num_gates, num_readings = NUM_GATES[controller] * hidden_size, sum(stack.reading_size for stack in stacks)
+        self.output_size = hidden_size + (num_readings if reading_in_output else 0)
+        self.gates = nn.Linear(input_size + num_readings + hidden_size, num_gates)
+        self.upper_gates = nn.ModuleList(nn.Linear(2 * hidden_size, num_gates) for _ in range(num_layers - 1))
+        self.dropout = Dropout(dropout)
+        self.initial = nn.Parameter(torch.empty(num_layers * hidden_size)) if learned_initial_state else None
+        for name, parameter in self.named_parameters():
+            if not name.startswith("stacks."):
+                nn.init.uniform_(parameter, -(hidden_size**-0.5), hidden_size**-0.5)
 
     def forward(
         self, inputs: Tensor, state: StackLSTMState | None = None, *, return_state: bool = True
     ) -> tuple[Tensor, StackLSTMState | None]:
-        """Map x_1..x_n to h_1..h_n.
+        """Map x_1..x_n to y_1..y_n.
 
         From the initial state, all steps are one compiled operation; if the last state is wanted, only in evaluation
-        without gradients. It needs the CPU, the compiled kernels, float32 or float64, stacks that it knows, and less
-        than 512 hidden units. Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are
-        taken one by one.
+        without gradients. It needs an LSTM of one layer with less than 512 hidden units and h_0 = 0, the CPU, the
+        compiled kernels, float32 or float64, and stacks that it knows. Otherwise, and where autocast or ``torch.func``
+        changes the computation, the steps are taken one by one.
 
         Args:
             inputs: (B, n, d); or (B, n), integers from 0 to d - 1 that stand for one-hot vectors, and -1 for the vector
@@ -116,7 +106,7 @@ class StackLSTM(nn.Module):
             return_state: whether the state after the last step is wanted.
 
         Returns:
-            The outputs h_1..h_n, (B, n, hidden_size), and the state after the last step, or None if it is not wanted.
+            The outputs y_1..y_n, (B, n, output_size), and the state after the last step, or None if it is not wanted.
 
         Raises:
             ValueError: the inputs have another shape, or the state another batch size.
@@ -124,38 +114,61 @@ class StackLSTM(nn.Module):
         self._check(inputs, "B" if state is None else len(state.hidden), "n")
         gates, weights = self._input_gates(inputs), self._weights()
         if state is None and not (return_state and (self.training or torch.is_grad_enabled())):
-            computed = self._all_steps(gates, weights)
-            if computed is not None:
-                return computed, self._state_after(gates, weights, computed) if return_state else None
+            hidden = self._all_steps(gates, weights)
+            if hidden is not None:
+                readings = [stack(hidden) for stack in self.stacks] if self.reading_in_output else []
+                outputs = torch.cat([hidden, *readings], 2) if readings else hidden
+                return outputs, self._state_after(gates, weights, hidden) if return_state else None
         if state is None:
             state = self.initial_state(inputs.size(0))
-        outputs = []
+        steps = []
         for gates_t in gates.unbind(1):
             state = self._advance(gates_t, weights, state)
-            outputs.append(state.hidden)
-        hidden = torch.stack(outputs, dim=1) if outputs else gates[..., : self.hidden_size]
-        return hidden, state if return_state else None
+            steps.append(self.output(state))
+        if steps:
+            outputs = torch.stack(steps, dim=1)
+        else:
+            outputs = pad(gates[..., : self.hidden_size], (0, self.output_size - self.hidden_size))
+        return outputs, state if return_state else None
 
     def step(self, inputs: Tensor, state: StackLSTMState) -> tuple[Tensor, StackLSTMState]:
-        """One step of :meth:`forward`: x_t, (B, d) or (B,), and the state before t to h_t and the state after t.
+        """One step of :meth:`forward`: x_t, (B, d) or (B,), and the state before t to y_t and the state after t.
 
         Raises:
             ValueError: the input has another shape.
         """
         self._check(inputs, len(state.hidden))
         state = self._advance(self._input_gates(inputs), self._weights(), state)
-        return state.hidden, state
+        return self.output(state), state
 
     def initial_state(self, batch_size: int) -> StackLSTMState:
         """The state before the first step."""
-        zeros = self.gates.weight.new_zeros(batch_size, self.hidden_size)
-        stacks = self._stacks()
+        hidden, stacks = self._initial_hidden(batch_size), self._stacks()
         return StackLSTMState(
-            zeros,
-            zeros,
+            hidden,
+            torch.zeros_like(hidden),
             tuple(stack.initial_reading(batch_size) for stack in stacks),
             tuple(stack.initial_state(batch_size) for stack in stacks),
         )
+
+    def output(self, state: StackLSTMState) -> Tensor:
+        """y_t, (B, output_size), in the state after t steps."""
+        return self._output(state.hidden, state.readings)
+
+    def initial_output(self, batch_size: int) -> Tensor:
+        """y_0, (B, output_size): what :meth:`output` is in the initial state."""
+        readings = [x.initial_reading(batch_size) for x in self._stacks()] if self.reading_in_output else []
+        return self._output(self._initial_hidden(batch_size), readings)
+
+    def _output(self, hidden: Tensor, readings: Sequence[Tensor]) -> Tensor:
+        last = hidden if self.num_layers == 1 else hidden[:, -self.hidden_size :]
+        return torch.cat([last, *readings], 1) if self.reading_in_output else last
+
+    def _initial_hidden(self, batch_size: int) -> Tensor:
+        """h_0 of all layers, (B, num_layers hidden_size)."""
+        if self.initial is None:
+            return self.gates.weight.new_zeros(batch_size, self.num_layers * self.hidden_size)
+        return self.initial.tanh().expand(batch_size, -1)
 
     def _stacks(self) -> list[StackAttention]:
         return [cast(StackAttention, stack) for stack in self.stacks]
@@ -171,8 +184,10 @@ class StackLSTM(nn.Module):
         columns = embedding(inputs.clamp_min(0), weight.t())
         return columns * inputs.ge(0).unsqueeze(-1).to(columns.dtype) + self.gates.bias
 
-    def _all_steps(self, gates: Tensor, weights: _Weights) -> Tensor | None:
+    def _all_steps(self, gates: Tensor, weights: StepWeights) -> Tensor | None:
         """h_1..h_n, in one operation, or None if it cannot compute them."""
+        if self.controller != "lstm" or self.num_layers > 1 or self.initial is not None:
+            return None
         stacks = self._stacks()
         controlled = [x for x in (stack.controlled() for stack in stacks) if x is not None]
         if len(controlled) < len(stacks) or weights.recurrent.numel() >= _LARGE:
@@ -186,7 +201,7 @@ class StackLSTM(nn.Module):
         kept = self._kept(gates)
         return stack_lstm(gates, weights.recurrent.t(), controlled, driving.t(), bias, reading, bottoms, kept=kept)
 
-    def _state_after(self, input_gates: Tensor, weights: _Weights, hidden: Tensor) -> StackLSTMState:
+    def _state_after(self, input_gates: Tensor, weights: StepWeights, hidden: Tensor) -> StackLSTMState:
         """The state after the steps from the initial state to the outputs h_1..h_n, which drive the stacks again."""
         state = self.initial_state(len(hidden))
         if hidden.size(1) == 0:
@@ -224,7 +239,7 @@ class StackLSTM(nn.Module):
         kept = 1 - self.recurrent_dropout
         return update * (torch.empty_like(update).bernoulli_(kept) if self.training else kept)
 
-    def _weights(self) -> _Weights:
+    def _weights(self) -> StepWeights:
         projections = [projection for stack in self._stacks() for projection in stack.projections]
         driving = None
         if projections:
@@ -233,21 +248,42 @@ class StackLSTM(nn.Module):
             ]
             driving = torch.cat(biases), torch.cat([projection.weight for projection in projections]).t()
         recurrent = self.gates.weight[:, self.input_size :].t()
-        return _Weights(recurrent, driving, [projection.out_features for projection in projections])
+        return StepWeights(recurrent, driving, [projection.out_features for projection in projections])
 
-    def _advance(self, input_gates: Tensor, weights: _Weights, state: StackLSTMState) -> StackLSTMState:
-        size = self.hidden_size
-        remembered = torch.cat([*state.readings, state.hidden], dim=1) if state.readings else state.hidden
-        gates = torch.addmm(input_gates, remembered, weights.recurrent)
-        input_and_forget, candidate, output = gates.split([2 * size, size, size], dim=1)
-        input_gate, forget_gate = input_and_forget.sigmoid().chunk(2, dim=1)
-        cell = torch.addcmul(forget_gate * state.cell, input_gate, self._update(candidate))
-        hidden = output.sigmoid() * cell.tanh()
+    def _advance(self, input_gates: Tensor, weights: StepWeights, state: StackLSTMState) -> StackLSTMState:
+        hidden, cell, size = state.hidden, state.cell, self.hidden_size
+        if self.num_layers > 1:
+            hidden, cell = hidden[:, :size], cell[:, :size]
+        remembered = torch.cat([*state.readings, hidden], dim=1) if state.readings else hidden
+        hidden, cell = self._cell(torch.addmm(input_gates, remembered, weights.recurrent), cell)
+        if self.num_layers > 1:
+            hidden, cell = self._upper_layers(hidden, cell, state)
         if weights.driving is None:
             return StackLSTMState(hidden, cell, (), ())
         bias, driving = weights.driving
-        pieces = torch.addmm(bias, hidden, driving).split(weights.sizes, dim=1)
-        return StackLSTMState(hidden, cell, *self._drive(pieces, hidden, state.stacks))
+        last = hidden if self.num_layers == 1 else hidden[:, -size:]
+        pieces = torch.addmm(bias, last, driving).split(weights.sizes, dim=1)
+        return StackLSTMState(hidden, cell, *self._drive(pieces, last, state.stacks))
+
+    def _upper_layers(self, hidden: Tensor, cell: Tensor, state: StackLSTMState) -> tuple[Tensor, Tensor]:
+        """h_t and c_t of all layers, for these of the first layer and the state before."""
+        hiddens, cells = [hidden], [cell]
+        _, *before = zip(state.hidden.split(self.hidden_size, 1), state.cell.split(self.hidden_size, 1), strict=True)
+        for gates, (hidden, cell) in zip(self.upper_gates, before, strict=True):
+            hidden, cell = self._cell(gates(torch.cat([self.dropout(hiddens[-1]), hidden], 1)), cell)
+            hiddens.append(hidden)
+            cells.append(cell)
+        return torch.cat(hiddens, 1), torch.cat(cells, 1)
+
+    def _cell(self, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """h_t and c_t of a layer, for its gates, (B, num_gates), and c_{t-1}."""
+        if self.controller == "rnn":
+            return gates.tanh(), cell
+        size = self.hidden_size
+        input_and_forget, candidate, output = gates.split([2 * size, size, size], dim=1)
+        input_gate, forget_gate = input_and_forget.sigmoid().chunk(2, dim=1)
+        cell = torch.addcmul(forget_gate * cell, input_gate, self._update(candidate))
+        return output.sigmoid() * cell.tanh(), cell
 
     def _drive(
         self, projected: Sequence[Tensor], hidden: Tensor, states: Sequence[Any]
@@ -261,18 +297,3 @@ class StackLSTM(nn.Module):
             results.append((reading.to(hidden.dtype), state))
         readings, stacks = zip(*results, strict=True)
         return readings, stacks
-
-
-class _Weights(NamedTuple):
-    """The weights in the form in which every step needs them.
-
-    Attributes:
-        recurrent: of [r_{t-1}; h_{t-1}] in the gates, (d_r + hidden_size, 4 hidden_size).
-        driving: the biases, (sum of sizes,), and the weights, (hidden_size, sum of sizes), of all projections of h_t
-            that drive the stacks; None without stacks.
-        sizes: the size of each projection.
-    """
-
-    recurrent: Tensor
-    driving: tuple[Tensor, Tensor] | None
-    sizes: list[int]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from fairseq_stack.kinds import parse_stacks
 from fairseq_stack.modules import StackLSTM, StackLSTMState
@@ -37,7 +37,7 @@ class ReadsSequences:
     first: int | None
 
     def read(self, tokens: Tensor, lefts: Tensor | None) -> Tensor:
-        """The hidden state before each symbol that is to be predicted, (B, n, hidden_size).
+        """The output of the LSTM before each symbol that is to be predicted, (B, n, output_size).
 
         Args:
             tokens: (B, n), from the beginning of sequences.
@@ -51,16 +51,34 @@ class ReadsSequences:
     def begin(self, tokens: Tensor, *, return_state: bool) -> tuple[Tensor, StackLSTMState | None]:
         """The same without padding, and the state after the tokens, or None if it is not wanted.
 
-        The hidden states are h_0..h_{n-1}, where h_0 stands for the first token, or h_1..h_n if that is read.
+        The outputs are y_0..y_{n-1}, where y_0 stands for the first token, or y_1..y_n if that is read.
         """
         read = tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
         features, state = self.lstm(self.embed(read), return_state=return_state)
-        return pad(features, (0, 0, 1, 0)) if self.first is None else features, state
+        if self.first is None:
+            features = torch.cat([self.lstm.initial_output(len(tokens)).unsqueeze(1).to(features), features], 1)
+        return features, state
 
     def embed(self, tokens: Tensor) -> Tensor:
         """What the LSTM reads for tokens (...)."""
         embedded: Tensor = self.embed_tokens(tokens)
         return self.dropout_in(embedded) if embedded.is_floating_point() else embedded
+
+
+def build_lstm(options: Any, input_size: int) -> StackLSTM:
+    """The LSTM with stacks that options, named as those of :class:`.LSTMOptions`, describe."""
+    size = options.decoder_hidden_size
+    return StackLSTM(
+        input_size,
+        size,
+        [stack.build_stack(size, options) for stack in parse_stacks(options.stack)],
+        options.recurrent_dropout,
+        num_layers=options.decoder_layers,
+        controller=options.controller,
+        dropout=options.decoder_dropout_out,
+        learned_initial_state=options.learned_initial_state,
+        reading_in_output=options.reading_in_output,
+    )
 
 
 class _Beginning:
@@ -76,13 +94,12 @@ class LSTMDecoder(ReadsSequences, nn.Module):
     def __init__(self, options: LSTMOptions, vocab_size: int, padding_idx: int) -> None:
         super().__init__()
         self.first, self.padding_idx = options.first, padding_idx
-        size, input_size = options.decoder_hidden_size, options.decoder_embed_dim
+        input_size = options.decoder_embed_dim
         embeddings = None if input_size is None else table(vocab_size, input_size, padding_idx)
         self.embed_tokens = embeddings or OneHot(padding_idx)
-        stacks = [stack.build_stack(size, options) for stack in parse_stacks(options.stack)]
-        self.lstm = StackLSTM(input_size or vocab_size, size, stacks, options.recurrent_dropout)
+        self.lstm = build_lstm(options, input_size or vocab_size)
         self.output_projection = Output(
-            size,
+            self.lstm.output_size,
             vocab_size,
             bias=options.output_bias,
             compact=options.compact_vocab,
@@ -94,7 +111,7 @@ class LSTMDecoder(ReadsSequences, nn.Module):
     def extend(
         self, tokens: Tensor, padding: Tensor | None, state: Unread | Groups | None
     ) -> tuple[Tensor, Unread | Groups]:
-        """What the output layer reads, (B, n, hidden_size), for further tokens (B, n), and the state after them.
+        """What the output layer reads, (B, n, output_size), for further tokens (B, n), and the state after them.
 
         Args:
             tokens: (B, n).
@@ -116,7 +133,7 @@ class LSTMDecoder(ReadsSequences, nn.Module):
         if isinstance(state, StackLSTMState):
             return self.lstm(self.embed(tokens), state)
         if tokens.size(1) == 0:
-            return self.lstm.gates.weight.new_empty(len(tokens), 0, self.lstm.hidden_size), state
+            return self.lstm.gates.weight.new_empty(len(tokens), 0, self.lstm.output_size), state
         return self.begin(tokens, return_state=True)
 
 

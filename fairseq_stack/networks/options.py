@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import torch
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.kinds import parse_stacks
+from fairseq_stack.modules.stack_lstm import NUM_GATES
 
 
 @dataclass(frozen=True)
@@ -120,12 +125,15 @@ class LSTMOptions:
 
     Attributes:
         stack: the stacks, joined by ``+``; or ``"none"``.
+        decoder_layers, controller, learned_initial_state, reading_in_output: see
+            :class:`fairseq_stack.modules.StackLSTM`.
         decoder_hidden_size: the size of the hidden state.
         decoder_embed_dim: the size of the embeddings; None if the input is one-hot vectors.
         share_decoder_input_output_embed: the output layer has the table of the embeddings.
         output_bias: the output layer has a bias.
         compact_vocab: the output layer has a buffer ``possible`` that says which symbols can occur.
-        decoder_dropout_in, decoder_dropout_out: probabilities of dropout of embeddings and of hidden states.
+        decoder_dropout_in, decoder_dropout_out: probabilities of dropout of embeddings, and of what further layers and
+            the output layer read.
         recurrent_dropout: see :class:`fairseq_stack.modules.StackLSTM`.
         push_hidden_state, stack_depth_limit: see :class:`fairseq_stack.modules.SuperpositionStackAttention`.
         normalize_transitions, bottom_vector: see :class:`fairseq_stack.modules.NondeterministicStackAttention`.
@@ -137,6 +145,10 @@ class LSTMOptions:
     """
 
     stack: str = "none"
+    decoder_layers: int = 1
+    controller: str = "lstm"
+    learned_initial_state: bool = False
+    reading_in_output: bool = False
     decoder_hidden_size: int = 100
     decoder_embed_dim: int | None = None
     share_decoder_input_output_embed: bool = False
@@ -160,14 +172,24 @@ class LSTMOptions:
         """Check what no module checks.
 
         Raises:
-            UserError: an option has an unknown value, or the shared table another size than the hidden state.
+            UserError: an option has an unknown value, or the shared table not the size of what the output layer reads.
         """
         _check_choice(self, "stack_init", ("uniform", "paper", "one-turn"))
-        if self.share_decoder_input_output_embed and self.decoder_embed_dim != self.decoder_hidden_size:
+        _check_choice(self, "controller", tuple(NUM_GATES))
+        if self.share_decoder_input_output_embed and self.decoder_embed_dim != output_size(self):
             raise UserError(
-                f"decoder_embed_dim: expected {self.decoder_hidden_size}, the size of the hidden state, since input "
-                f"and output share a table, got {self.decoder_embed_dim}"
+                f"decoder_embed_dim: expected {output_size(self)}, the size of what the output layer reads, since "
+                f"input and output share a table, got {self.decoder_embed_dim}"
             )
+
+
+def output_size(options: Any) -> int:
+    """The size of what the output layer of an LSTM reads: the hidden state and, with an option, the stack readings."""
+    size: int = options.decoder_hidden_size
+    if not options.reading_in_output:
+        return size
+    with torch.device("meta"):  # allocates nothing, and draws no random numbers
+        return size + sum(stack.build_stack(size, options).reading_size for stack in parse_stacks(options.stack))
 
 
 def _check_choice(options: object, name: str, choices: tuple[str, ...]) -> None:

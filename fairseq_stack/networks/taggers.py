@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from fairseq_stack.kinds import parse_stacks
-from fairseq_stack.modules import StackLSTM
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.networks.attention import Visible
 from fairseq_stack.networks.initialization import initialize_lstm, initialize_transformer
+from fairseq_stack.networks.lstm import build_lstm
 from fairseq_stack.networks.options import LSTMOptions, TransformerOptions
 from fairseq_stack.networks.sides import Side
 from fairseq_stack.networks.vocabulary import ABSENT, Output, table
@@ -63,11 +62,10 @@ class LSTMTagger(nn.Module):
 
     def __init__(self, options: LSTMOptions, num_words: int) -> None:
         super().__init__()
-        size, input_size = options.decoder_hidden_size, options.decoder_embed_dim
+        input_size = options.decoder_embed_dim
         self.embed_tokens = None if input_size is None else table(num_words + 1, input_size, padding_idx=0)
-        stacks = [stack.build_stack(size, options) for stack in parse_stacks(options.stack)]
-        self.lstm = StackLSTM(input_size or num_words, size, stacks, options.recurrent_dropout)
-        self.output_projection = Output(size, num_words, bias=True, compact=False)
+        self.lstm = build_lstm(options, input_size or num_words)
+        self.output_projection = Output(self.lstm.output_size, num_words, bias=True, compact=False)
         self.dropout_in = Dropout(options.decoder_dropout_in)
         self.dropout_out = Dropout(options.decoder_dropout_out)
         initialize_lstm(self, options.stack_init, options.stack_init_scale)

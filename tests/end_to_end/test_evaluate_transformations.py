@@ -28,6 +28,10 @@ STOCK_LSTM = [
 MODELS: dict[str, tuple[str, list[Any]]] = {
     "transformer": ("question-formation", [*BARE_LANGUAGE_MODEL, "--stack-layers", "sdpa,nd-2-2-3"]),
     "lstm": ("tense-reinflection", [*BARE_RECURRENT, "--stack", "sup-3", "--compact-vocab"]),
+    "rnn": (
+        "question-formation",
+        [*BARE_RECURRENT[:2], "--arch", "stack_lstm_lm_rnn_nd_r_qf", *BARE_RECURRENT[4:], "--compact-vocab"],
+    ),
     "translation": ("tense-reinflection", [*TRANSLATION, *PAIRS]),
     "stock translation": ("question-formation", [*STOCK_LSTM, *PAIRS]),
 }

@@ -33,6 +33,10 @@ MODELS: dict[str, list[Any]] = {
         *(*BARE_RECURRENT, "--stack", "ns-2-2", "--normalize-transitions", "--no-states-in-reading"),
         *("--original-bottom", *COMPACT, "--output-bias", SHARED, "--dropout", 0.3),
     ],
+    "rnn": [
+        *(*BARE_RECURRENT, "--stack", "nd-2-2-3", "--controller", "rnn", "--decoder-layers", 3, "--dropout", 0.1),
+        *("--learned-initial-state", "--reading-in-output", *COMPACT, SHARED),
+    ],
 }
 
 

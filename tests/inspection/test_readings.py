@@ -42,11 +42,15 @@ def test_named_after_what_is_predicted(hub: Hub) -> None:
     assert [place.symbol for place in stacks[0].places] == ["w1", "w0", "</s>"]
 
 
-@pytest.mark.parametrize(("has_output", "delay"), [(True, 1), (False, 2)], ids=["attention", "lstm"])
-def test_delay(has_output: bool, delay: int) -> None:
+@pytest.mark.parametrize(
+    ("has_output", "in_output", "delay"),
+    [(True, False, 1), (False, False, 2), (False, True, 1)],
+    ids=["attention", "lstm", "lstm-with-reading-in-output"],
+)
+def test_delay(has_output: bool, in_output: bool, delay: int) -> None:
     """An LSTM gets the reading with the next input, so that it predicts the word after that with it first."""
     stack = SuperpositionStackAttention(4, 3, output=has_output)
-    assert DrivenStack("decoder.lstm.stacks.0", ("a",), stack, torch.ones(1, 4)).delay == delay
+    assert DrivenStack("decoder.lstm.stacks.0", ("a",), stack, torch.ones(1, 4), in_output).delay == delay
 
 
 def test_after_a_word(hub: Hub) -> None:

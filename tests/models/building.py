@@ -90,7 +90,7 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
 
 def is_wide(preset: str) -> bool:
     """Whether a preset is only wider than another one."""
-    wide = r".*_(medium|large)|stack_lstm_lm_(lstm_2020|sup_2020|(?!sup_hidden).*_ptb)"
+    wide = r".*_(medium|large|tr)|stack_lstm_lm_(lstm_2020|sup_2020|(?!sup_hidden).*_ptb)"
     return re.fullmatch(wide, preset) is not None
 
 

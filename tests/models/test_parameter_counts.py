@@ -98,3 +98,31 @@ def test_table_5_transformers(language: str, kind: str, multiple_of: int) -> Non
 
 def test_these_are_the_42_counts_of_the_paper() -> None:
     assert len(TABLE_2) + len(TABLE_3) + sum(len(lstms) + len(tfs) for _, _, lstms, tfs in TABLE_5.values()) == 42
+
+
+# DuSell & Cotterell (2025): question formation and tense reinflection, whose vocabularies have 68 and 98 types.
+HIERARCHICAL = {
+    "stack_transformer_lm_tf": (193_596, 195_636),
+    "stack_transformer_lm_sup": (202_896, 205_056),
+    "stack_transformer_lm_nd": (191_085, 193_125),
+    "stack_transformer_lm_sup_x2": (209_532, 191_448),
+    "stack_transformer_lm_nd_x2": (208_882, 190_614),
+    "stack_lstm_lm_rnn": (199_056, 199_926),
+    "stack_lstm_lm_rnn_sup": (199_301, 199_917),
+    "stack_lstm_lm_rnn_sup_r": (200_081, 199_883),
+    "stack_lstm_lm_rnn_nd": (199_595, 199_879),
+    "stack_lstm_lm_rnn_nd_r": (200_886, 200_199),
+    "stack_lstm_lm_lstm": (201_960, 200_250),
+    "stack_lstm_lm_lstm_sup": (202_098, 200_225),
+    "stack_lstm_lm_lstm_sup_r": (200_063, 199_580),
+    "stack_lstm_lm_lstm_nd": (199_131, 201_591),
+    "stack_lstm_lm_lstm_nd_r": (199_084, 198_386),
+}
+
+
+@pytest.mark.parametrize(("model", "counts"), HIERARCHICAL.items(), ids=HIERARCHICAL)
+@EACH_PADDING
+def test_hierarchical_generalisation(model: str, counts: tuple[int, int], multiple_of: int) -> None:
+    for task, num_types, expected in zip(("qf", "tr"), (68, 98), counts, strict=True):
+        built = build_language_model(f"{model}_{task}", make_dictionary(num_types, multiple_of), "--compact-vocab")
+        assert count_parameters(built) == expected

@@ -36,7 +36,9 @@ def test_the_count_is_that_of_the_model_less_its_small_parameters(
     assert sum(counted.values()) == large_parameters(model)
 
 
-@pytest.mark.parametrize("options", [[], ["--decoder-embed-dim=7"], ["--share-decoder-input-output-embed"]])
+@pytest.mark.parametrize("options", [
+    [], ["--decoder-embed-dim=7", "--decoder-layers=3"], ["--share-decoder-input-output-embed", "--reading-in-output"],
+])  # fmt: skip
 def test_the_count_of_an_lstm_is_that_of_the_model_less_the_gates_of_readings(
     options: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,14 @@ def test_rows_of_a_model_that_reads_no_ends(shared: bool) -> None:
     assert vocabulary.num_input_rows() == (WORDS + 1 if shared else WORDS)
 
 
+def test_a_shared_table_without_padding() -> None:
+    vocabulary = CompactVocabulary(DICTIONARY, keep_unk=False, shared=True, padding=False)
+    assert vocabulary.rows(End.BOS)[[EOS, PAD]].tolist() == [WORDS + 1, -1]
+    assert vocabulary.num_input_rows() == WORDS + 2
+    embedding = compact_embedding(vocabulary, 4)
+    assert embedding.weight.count_nonzero(1).all(), "every row is read"
+
+
 def test_embeddings_of_the_beginning_and_of_the_end_differ_in_a_shared_table() -> None:
     embedding = compact_embedding(CompactVocabulary(DICTIONARY, keep_unk=False, shared=True), 4)
     tokens = torch.tensor([EOS, FIRST])

@@ -45,10 +45,20 @@ STACKS: dict[str, Callable[[], list[StackAttention]]] = {
     ],
     "three": lambda: [sup(2), NondeterministicStackAttention(HIDDEN, 1, 2, 2, **CONTROLLER), sup(3)],
 }
+# Networks with the stacks called "three", unless their names say "none".
+NETWORKS: dict[str, dict[str, Any]] = {
+    "reading-in-output": {"reading_in_output": True},
+    "initial-state": {"learned_initial_state": True},
+    "layers": {"num_layers": 3},
+    "layers-none": {"num_layers": 2, "learned_initial_state": True},
+    "rnn": {"controller": "rnn"},
+    "rnn-layers": {"num_layers": 3, "controller": "rnn", "learned_initial_state": True, "reading_in_output": True},
+}
+STACKS |= {name: STACKS["none" if "none" in name else "three"] for name in NETWORKS}
 
 
 def build(name: str, recurrent_dropout: float = 0.0) -> StackLSTM:
-    return StackLSTM(INPUT, HIDDEN, STACKS[name](), recurrent_dropout).double()
+    return StackLSTM(INPUT, HIDDEN, STACKS[name](), recurrent_dropout, **NETWORKS.get(name, {})).double()
 
 
 def random_inputs(batch_size: int = 3, length: int = 6) -> Tensor:

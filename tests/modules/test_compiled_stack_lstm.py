@@ -32,7 +32,7 @@ OPTIONS: dict[str, list[StackAttention]] = {
         )
     ],
 }
-STEPPED = ("strat", "log-weights", "limited-log-weights")
+STEPPED = ("strat", "log-weights", "limited-log-weights", "initial-state", "layers", "layers-none", "rnn", "rnn-layers")
 EACH = pytest.mark.parametrize("name", [name for name in (*STACKS, *OPTIONS) if name not in STEPPED])
 
 
@@ -84,9 +84,11 @@ def test_recurrent_dropout_draws_the_numbers_that_the_steps_draw(training: bool,
     assert torch.equal(drawn, torch.rand(1))
 
 
-def test_no_steps_at_all(steps: list[int]) -> None:
-    outputs, state = build("nd")(random_inputs(length=0), return_state=False)
-    assert outputs.shape == (3, 0, HIDDEN)
+@pytest.mark.parametrize("name", ["nd", "reading-in-output", "rnn-layers"])
+def test_no_steps_at_all(name: str, steps: list[int]) -> None:
+    lstm = build(name)
+    outputs, state = lstm(random_inputs(length=0), return_state=False)
+    assert outputs.shape == (3, 0, lstm.output_size)
     assert state is None and not steps
 
 
@@ -100,7 +102,7 @@ class TestStepsOneByOne:
         assert torch.equal(outputs, lstm(inputs, **options)[0])
 
     @pytest.mark.parametrize("name", STEPPED)
-    def test_with_a_stack_that_is_not_compiled(self, name: str, steps: list[int]) -> None:
+    def test_with_a_network_that_is_not_compiled(self, name: str, steps: list[int]) -> None:
         self.assert_stepped(build(name), random_inputs(), steps)
 
     def test_with_a_subclass_which_may_be_another_stack(self, steps: list[int]) -> None:

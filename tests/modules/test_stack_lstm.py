@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from fairseq_stack.modules import (
@@ -11,7 +12,8 @@ from fairseq_stack.modules import (
     StackLSTM,
     SuperpositionStackAttention,
 )
-from tests.helpers import assert_normwise_close
+from fairseq_stack.modules.dropout import Dropout
+from tests.helpers import assert_agree, assert_normwise_close
 from tests.models.building import assert_uniform
 from tests.modules.lstms import HIDDEN, INPUT, STACKS, build, random_inputs
 
@@ -23,22 +25,57 @@ def test_initialisation() -> None:
         assert_uniform(StackLSTM(100, 16).gates, name, 0.25)
 
 
+def equations(lstm: StackLSTM, inputs: Tensor) -> Tensor:
+    """The outputs, (B, n, output_size), one layer and one step at a time."""
+    layers = [lstm.gates, *lstm.upper_gates]
+    initial = inputs.new_zeros(len(layers), HIDDEN) if lstm.initial is None else lstm.initial.view(-1, HIDDEN).tanh()
+    hidden, cell = [h.expand(len(inputs), -1) for h in initial], [torch.zeros(1, HIDDEN)] * len(layers)
+    states = [stack.initial_state(len(inputs)) for stack in lstm.stacks]
+    readings = [stack.initial_reading(len(inputs)) for stack in lstm.stacks]
+    outputs = []
+    for x in inputs.unbind(1):
+        read = torch.cat([x, *readings], 1)
+        for number, gates in enumerate(layers):
+            computed = gates(torch.cat([read, hidden[number]], 1))
+            if lstm.controller == "rnn":
+                hidden[number] = computed.tanh()
+            else:
+                i, f, g, o = computed.chunk(4, 1)
+                cell[number] = f.sigmoid() * cell[number] + i.sigmoid() * g.tanh()
+                hidden[number] = o.sigmoid() * cell[number].tanh()
+            read = hidden[number]
+        stepped = [stack.step(read, state) for stack, state in zip(lstm.stacks, states, strict=True)]
+        readings, states = [reading for reading, _ in stepped], [state for _, state in stepped]
+        outputs.append(torch.cat([read, *readings], 1) if lstm.reading_in_output else read)
+    return torch.stack(outputs, 1)
+
+
 @EACH
-def test_it_is_its_equations(name: str) -> None:
-    """Each stack, given the hidden states of the whole sequence, reads what the LSTM reads step by step."""
+@pytest.mark.parametrize("return_state", [False, True])
+def test_it_is_its_equations(name: str, return_state: bool) -> None:
+    lstm, inputs = build(name), random_inputs().requires_grad_()
+    outputs, _ = lstm(inputs, return_state=return_state)
+    assert_agree(outputs, equations(lstm, inputs), [inputs, *lstm.parameters()], 1e-12)
+
+
+@EACH
+def test_the_output_of_a_state(name: str) -> None:
+    """With what it is before the first step: what a language model predicts its first word from."""
     lstm, inputs = build(name), random_inputs()
     outputs, state = lstm(inputs)
-    readings = [torch.cat([s.initial_reading(3).unsqueeze(1), s(outputs)], dim=1) for s in lstm.stacks]
-    before = torch.cat([outputs.new_zeros(3, 1, HIDDEN), outputs[:, :-1]], dim=1)
-    joined = torch.cat([inputs, *(reading[:, :-1] for reading in readings), before], dim=2)
-    i, f, g, o = lstm.gates(joined).chunk(4, dim=2)
-    cell = outputs.new_zeros(3, HIDDEN)
-    for t in range(inputs.size(1)):
-        cell = f[:, t].sigmoid() * cell + i[:, t].sigmoid() * g[:, t].tanh()
-        assert_normwise_close(outputs[:, t], o[:, t].sigmoid() * cell.tanh(), 1e-12)
-    assert_normwise_close(state.cell, cell, 1e-12)
-    for actual, expected in zip(state.readings, readings, strict=True):
-        assert_normwise_close(actual, expected[:, -1], 1e-12)
+    assert torch.equal(lstm.output(state), outputs[:, -1])
+    assert torch.equal(lstm.initial_output(3), lstm.output(lstm.initial_state(3)))
+    assert bool(lstm.initial_output(3).count_nonzero()) is (lstm.initial is not None or lstm.reading_in_output)
+
+
+def test_dropout_is_of_what_further_layers_read() -> None:
+    lstm, inputs = build("rnn-layers"), random_inputs()
+    lstm.dropout = Dropout(1.0)
+    actual, _ = lstm(inputs)
+    with torch.no_grad():
+        for gates in lstm.upper_gates:
+            gates.weight[:, :HIDDEN] = 0
+    assert torch.equal(actual, lstm.eval()(inputs)[0])
 
 
 @pytest.mark.parametrize("return_state", [False, True])
@@ -86,7 +123,7 @@ def test_stacks_that_do_not_fit() -> None:
 def test_steps_equal_the_whole_sequence_and_sequences_go_on(name: str, length: int) -> None:
     lstm, inputs = build(name), random_inputs(length=length)
     outputs, _ = lstm(inputs)
-    assert outputs.shape == (3, length, HIDDEN)
+    assert outputs.shape == (3, length, lstm.output_size)
     state = lstm.initial_state(3)
     for t in range(length):
         hidden, state = lstm.step(inputs[:, t], state)

@@ -54,7 +54,12 @@ def test_translation_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(
     "changed",
-    [{}, {"stack_init": "paper"}, {"stack_init": "uniform", "stack_init_scale": 0.3}, {"stack_init": "one-turn"}],
+    [
+        {},
+        {"stack_init": "paper", "decoder_layers": 2, "learned_initial_state": True},
+        {"stack_init": "uniform", "stack_init_scale": 0.3, "controller": "rnn"},
+        {"stack_init": "one-turn"},
+    ],
 )
 def test_lstms_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
     model = build_language_model("stack_lstm_lm", DICTIONARY, stack="sup-3+nd-2-2-3", **changed)
@@ -107,7 +112,10 @@ def test_options_survive_json(options: Any) -> None:
     (lambda: TransformerOptions(stack_init="uniform"),
      "stack_init: expected one of fairseq, paper, one-turn, got 'uniform'"),
     (lambda: LSTMOptions(stack_init="fairseq"), "stack_init: expected one of uniform, paper, one-turn, got 'fairseq'"),
+    (lambda: LSTMOptions(controller="gru"), "controller: expected one of lstm, rnn, got 'gru'"),
     (lambda: LSTMOptions(share_decoder_input_output_embed=True), "decoder_embed_dim: expected 100"),
+    (lambda: LSTMOptions(share_decoder_input_output_embed=True, stack="sup-3", reading_in_output=True),
+     "decoder_embed_dim: expected 103, the size of what the output layer reads"),
     (lambda: NETWORKS["lm"](decoder_attention_heads=7), "attention heads: expected a divisor of the size 512, got 7"),
     (lambda: NETWORKS["lm"](activation_fn="swish"), "activation_fn: expected one of relu, gelu.*, got 'swish'"),
     (lambda: NETWORKS["lm"](decoder_output_dim=8, share_decoder_input_output_embed=True), "decoder_output_dim: "),

@@ -67,6 +67,9 @@ MODELS = {
     **{layer: lambda layer=layer: language_model(f"{layer},sdpa") for layer in LAYERS},
     **{f"lstm-{stack}": lambda stack=stack: lstm(stack) for stack in ("none", *STACKS)},
     "lstm-embeddings": lambda: lstm("sup-3+nd-2-2-3", decoder_embed_dim=6),
+    "rnn-layers": lambda: lstm(
+        "sup-3+nd-2-2-3", decoder_layers=3, controller="rnn", learned_initial_state=True, reading_in_output=True
+    ),
     "lstm-stream": lambda: lstm("sup-3", first=6),
     "learned": lambda: language_model("nd-2-2-3", decoder_learned_pos=True),
     "interleaved": lambda: language_model("sup-3", stack_positions="interleaved"),

@@ -23,7 +23,7 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
         dictionary: the dictionary.
         embed_tokens: maps tokens (...) to what the LSTM reads: vectors (..., d), or integers for one-hot vectors.
         lstm: the LSTM.
-        output_projection: maps hidden states to logits.
+        output_projection: maps outputs of the LSTM to logits.
         first: of a model of a stream, the token that ends sentences there; None for other models.
     """
 
@@ -65,7 +65,7 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
         state: StackLSTMState | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """The hidden state before each symbol that is to be predicted.
+        """The output of the LSTM before each symbol that is to be predicted.
 
         Args:
             prev_output_tokens: (B, n), with padding on either side.
@@ -77,7 +77,7 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
             kwargs: what else fairseq gives, such as the lengths.
 
         Returns:
-            The features, (B, n, hidden_size), or (B, 1, hidden_size) with ``incremental_state``; and a dictionary that,
+            The features, (B, n, output_size), or (B, 1, output_size) with ``incremental_state``; and a dictionary that,
             if ``state`` is given, has the state after the last token under ``"state"``.
 
         Raises:
@@ -94,7 +94,7 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
         return self.dropout_out(features), extra
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
-        """The logits for hidden states."""
+        """The logits for outputs of the LSTM."""
         logits: Tensor = self.output_projection(features)
         return logits
 
@@ -115,4 +115,4 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
         else:
             _, state = self.lstm.step(self.embed(tokens[:, -1]), state)
         self.keep_state(incremental_state, state)
-        return state.hidden.unsqueeze(1)
+        return self.lstm.output(state).unsqueeze(1)

@@ -8,7 +8,7 @@ fairseq reads the types of options at run time: annotations must not be postpone
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -25,10 +25,13 @@ from fairseq_stack.models.shared_options import (
     flag,
     parse_option,
 )
+from fairseq_stack.modules.stack_lstm import NUM_GATES
+from fairseq_stack.networks.options import output_size
 
 MODEL = "stack_lstm_lm"
 INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "uniform", "one-turn"])
 BOTTOM_VECTORS = ChoiceEnum(["learned", "zero", "one"])
+CONTROLLERS = ChoiceEnum(list(NUM_GATES))
 
 
 @dataclass
@@ -42,12 +45,22 @@ class StackLSTMOptions(FairseqDataclass):
             "e.g. sup-3+sup-3, or none"
         },
     )
-    decoder_hidden_size: int = field(default=100, metadata={"help": "size of the hidden state"})
+    decoder_layers: int = field(default=1, metadata={"help": "number of layers; the last one drives the stacks"})
+    controller: CONTROLLERS = field(  # type: ignore[valid-type]
+        default="lstm", metadata={"help": "the cell: an LSTM's, or a simple recurrent network's ('rnn')"}
+    )
+    learned_initial_state: bool = field(
+        default=False, metadata={"help": "learn the initial hidden state of each layer (default: 0)"}
+    )
+    reading_in_output: bool = field(
+        default=False, metadata={"help": "the output layer also reads the stacks, after they were updated"}
+    )
+    decoder_hidden_size: int = field(default=100, metadata={"help": "size of the hidden state of a layer"})
     decoder_embed_dim: Optional[int] = field(
         default=None,
         metadata={
-            "help": "size of input embeddings (default: --decoder-hidden-size with "
-            "--share-decoder-input-output-embed, otherwise the input is one-hot vectors)"
+            "help": "size of input embeddings (default: with --share-decoder-input-output-embed, the size of what the "
+            "output layer reads, otherwise the input is one-hot vectors)"
         },
     )
     dropout: float = field(default=0.0, metadata={"help": "dropout probability of embeddings and hidden states"})
@@ -56,7 +69,7 @@ class StackLSTMOptions(FairseqDataclass):
     )
     decoder_dropout_out: Optional[float] = field(
         default=None,
-        metadata={"help": "dropout probability of the hidden states that the output layer reads (default: --dropout)"},
+        metadata={"help": "dropout probability of what the output layer and further layers read (default: --dropout)"},
     )
     recurrent_dropout: float = field(
         default=0.0,
@@ -130,14 +143,6 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
     Raises:
         UserError: an option is wrong, or options cannot be combined.
     """
-    if options.share_decoder_input_output_embed:
-        if options.decoder_embed_dim is None:
-            options.decoder_embed_dim = options.decoder_hidden_size
-        if options.decoder_embed_dim != options.decoder_hidden_size:
-            raise UserError(
-                "--share-decoder-input-output-embed needs embeddings of the size of the hidden state: expected "
-                f"--decoder-embed-dim {options.decoder_hidden_size}, got {options.decoder_embed_dim}"
-            )
     if options.add_bos_token:
         raise UserError(f"--add-bos-token: {MODEL} has no BOS token; leave the option out")
     check_compact_vocabulary(options)
@@ -149,13 +154,28 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
 
 def settle_stacks(options: Namespace, model: str) -> tuple[Layer, ...]:
     """As :func:`settle`, for the options that any model with such an LSTM has."""
+    for option in fields(StackLSTMOptions):  # checkpoints of earlier versions lack some
+        vars(options).setdefault(option.name, option.default)
     options.states_in_reading = not options.no_states_in_reading  # as kinds know it
-    check_at_least_one(options, "decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit")
-    _settle_dropout(options)
+    check_at_least_one(options, "decoder_layers", "decoder_hidden_size", "decoder_embed_dim", "stack_depth_limit")
     stacks = parse_option(options, "stack", parse_stacks)
     check_kinds("stack", stacks, model)
     _check_options_of_stacks(options, stacks)
+    if getattr(options, "share_decoder_input_output_embed", False):
+        _settle_shared_table(options)
+    _settle_dropout(options)
     return stacks
+
+
+def _settle_shared_table(options: Namespace) -> None:
+    size = output_size(options)
+    if options.decoder_embed_dim is None:
+        options.decoder_embed_dim = size
+    if options.decoder_embed_dim != size:
+        raise UserError(
+            "--share-decoder-input-output-embed needs embeddings of the size of what the output layer reads: expected "
+            f"--decoder-embed-dim {size}, got {options.decoder_embed_dim}"
+        )
 
 
 def _settle_dropout(options: Namespace) -> None:
@@ -166,6 +186,8 @@ def _settle_dropout(options: Namespace) -> None:
     if options.decoder_dropout_out is None:
         options.decoder_dropout_out = options.dropout
     check_probabilities(options, "dropout", "decoder_dropout_in", "decoder_dropout_out", "recurrent_dropout")
+    if options.recurrent_dropout and options.controller != "lstm":
+        raise UserError(f"--recurrent-dropout has no effect: expected --controller lstm, got {options.controller}")
 
 
 def _check_options_of_stacks(options: Namespace, stacks: Sequence[Layer]) -> None:
@@ -178,6 +200,8 @@ def _check_options_of_stacks(options: Namespace, stacks: Sequence[Layer]) -> Non
             raise UserError(
                 f"{flag(name)} has no effect: expected a stack of the kind {taking}, got --stack {options.stack}"
             )
+    if options.reading_in_output and not stacks:
+        raise UserError(f"--reading-in-output has no effect: expected a stack, got --stack {options.stack}")
     if options.push_hidden_state:
         for layer in stacks:
             if _takes(layer, "push_hidden_state") and layer.sizes != (options.decoder_hidden_size,):

@@ -26,8 +26,10 @@ from fairseq_stack.models.vocabulary import (
     check_symbols,
     new_table,
 )
-from fairseq_stack.modules import StackLSTM, StackLSTMState
+from fairseq_stack.modules import StackLSTMState
 from fairseq_stack.networks.initialization import initialize_lstm
+from fairseq_stack.networks.lstm import build_lstm
+from fairseq_stack.networks.options import output_size
 from fairseq_stack.networks.vocabulary import OneHot
 
 FAIRSEQ_SCALE = 0.1
@@ -39,7 +41,7 @@ _NO_LIMIT = 1_000_000
 
 @register_model(MODEL, dataclass=StackLSTMLanguageModelConfig)
 class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
-    """A language model that is an LSTM of one layer with the stacks that ``--stack`` gives."""
+    """A language model that is an LSTM, or a simple recurrent network, with the stacks that ``--stack`` gives."""
 
     @classmethod
     def build_model(cls, args: Any, task: FairseqTask) -> StackLSTMLanguageModel:
@@ -60,12 +62,11 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         size = options.decoder_hidden_size
         input_size = options.decoder_embed_dim or (vocabulary.num_input_rows() if vocabulary else len(dictionary))
         own_table = options.decoder_embed_dim and not options.share_decoder_input_output_embed
-        num_embeddings = len(dictionary) * (size + (options.decoder_embed_dim if own_table else 0))
-        require_memory({"--stack": num_lstm_weights(stacks, input_size, size) + num_embeddings})
+        num_embeddings = len(dictionary) * (output_size(options) + (options.decoder_embed_dim if own_table else 0))
+        num_weights = num_lstm_weights(stacks, input_size, size, options.decoder_layers, options.controller)
+        require_memory({"--stack": num_weights + num_embeddings})
         embed_tokens = _input(options, dictionary, vocabulary, end)
-        lstm = StackLSTM(
-            input_size, size, [stack.build_stack(size, options) for stack in stacks], options.recurrent_dropout
-        )
+        lstm = build_lstm(options, input_size)
         output = _output(options, dictionary, vocabulary, embed_tokens)
         decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output, first)
         initialize_lstm(decoder, options.stack_init, initial_scale(options, FAIRSEQ_SCALE))
@@ -106,8 +107,8 @@ def _input(args: Namespace, dictionary: Dictionary, vocabulary: CompactVocabular
 def _output(
     args: Namespace, dictionary: Dictionary, vocabulary: CompactVocabulary | None, embed_tokens: nn.Module
 ) -> nn.Module:
-    """What maps hidden states to logits."""
-    size = args.decoder_hidden_size
+    """What maps outputs of the LSTM to logits."""
+    size = output_size(args)
     table = embed_tokens.get_parameter("weight") if args.share_decoder_input_output_embed else None
     if vocabulary is not None:
         if table is None:

@@ -91,7 +91,8 @@ def lstm_options(options: Namespace, count: int) -> LSTMOptions:
     """
     stacks = settle_stacks(options, LSTM)
     size, input_size = options.decoder_hidden_size, options.decoder_embed_dim or count
-    require_memory({"--stack": num_lstm_weights(stacks, input_size, size) + count * (size + input_size)})
+    num_weights = num_lstm_weights(stacks, input_size, size, options.decoder_layers, options.controller)
+    require_memory({"--stack": num_weights + count * (size + input_size)})
     options.stack_init_scale = initial_scale(options, LSTMOptions.stack_init_scale)
     if options.stack_init == "fairseq":
         options.stack_init = "uniform"  # as fairseq's LSTM

@@ -69,7 +69,7 @@ class TransformerTaggerModel(Transducer):
 
 @register_model(LSTM, dataclass=StackLSTMOptions)
 class LSTMTaggerModel(Transducer):
-    """An LSTM of one layer with the stacks that ``--stack`` gives, with an output after each symbol."""
+    """An LSTM with the stacks that ``--stack`` gives, with an output after each symbol."""
 
     reads_whole_input = False
 

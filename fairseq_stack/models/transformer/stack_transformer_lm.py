@@ -66,8 +66,11 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
     def build_embedding(cls, args: Any, dictionary: Any, embed_dim: int, path: str | None = None) -> Any:
         if not args.compact_vocab:
             return super().build_embedding(args, dictionary, embed_dim, path)
-        shared = args.share_decoder_input_output_embed
-        return compact_embedding(CompactVocabulary(dictionary, args.compact_vocab_unk, shared), embed_dim)
+        shared, padding = args.share_decoder_input_output_embed, not getattr(args, "no_padding_row", False)
+        if not (shared or padding):
+            raise UserError("--no-padding-row has no effect: expected --share-decoder-input-output-embed")
+        vocabulary = CompactVocabulary(dictionary, args.compact_vocab_unk, shared, padding=padding)
+        return compact_embedding(vocabulary, embed_dim)
 
     def forward(
         self, src_tokens: Tensor, tape: Tensor | None = None, next_words: Tensor | None = None, **kwargs: Any

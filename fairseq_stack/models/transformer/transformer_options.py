@@ -89,6 +89,13 @@ class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackO
     decoder_output_dim: Optional[int] = field(
         default=None, metadata={"help": "size of output embeddings (default: --decoder-embed-dim)"}
     )
+    no_padding_row: bool = field(
+        default=False,
+        metadata={
+            "help": "with --compact-vocab and --share-decoder-input-output-embed: the table has no row for padding, "
+            "which is never read"
+        },
+    )
 
 
 def option_defaults() -> dict[str, Any]:

@@ -29,6 +29,15 @@ def test_paper(stack: str) -> None:
         assert bool(projection.bias.count_nonzero()) is not is_xavier
 
 
+def test_paper_with_layers_and_initial_states() -> None:
+    flags = ["--decoder-layers=3", "--learned-initial-state", "--controller=rnn", "--stack-init-scale=0.03"]
+    lstm = build_language_model("stack_lstm_lm_lstm_cfl", DICTIONARY, WIDE, *flags).decoder.lstm
+    for gates in lstm.upper_gates:
+        assert_uniform(gates, "weight", 0.03)
+        assert_uniform(gates, "bias", 0.03)
+    assert_uniform(lstm, "initial", 0.03)
+
+
 def test_one_turn_is_only_for_automata() -> None:
     decoder = build_language_model(
         "stack_lstm_lm_lstm_cfl", DICTIONARY, WIDE, "--stack=nd-2-3-5+sup-4", "--stack-init=one-turn"

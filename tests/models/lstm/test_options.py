@@ -39,6 +39,21 @@ def test_shared_embeddings_have_the_size_of_the_hidden_state(compact: list[str])
     assert isinstance(decoder.output_projection, CompactOutput if compact else nn.Linear)
 
 
+def test_shared_embeddings_have_the_size_of_what_the_output_layer_reads() -> None:
+    flags = [SIZE, "--stack=sup-6+nd-2-2-3", "--push-hidden-state", "--reading-in-output"]
+    decoder = build_language_model("stack_lstm_lm", DICTIONARY, *flags, "--share-decoder-input-output-embed").decoder
+    assert decoder.embed_tokens.weight is decoder.output_projection.weight
+    assert decoder.embed_tokens.embedding_dim == decoder.lstm.input_size == 6 + 6 + 12
+    assert decoder.lstm.gates.in_features == decoder.lstm.input_size + 6 + 12 + 6
+
+
+def test_layers_have_the_dropout_of_the_output() -> None:
+    flags = ["--decoder-layers=3", "--controller=rnn", "--dropout=0.3", "--decoder-dropout-out=0.2"]
+    lstm = build_language_model("stack_lstm_lm", DICTIONARY, SIZE, *flags).decoder.lstm
+    assert [gates.weight.shape for gates in lstm.upper_gates] == [(6, 12)] * 2
+    assert lstm.dropout.p == 0.2
+
+
 def test_dropout_is_of_embeddings_and_outputs() -> None:
     decoder = build_language_model("stack_lstm_lm", DICTIONARY, "--dropout=0.3").decoder
     assert (decoder.dropout_in.p, decoder.dropout_out.p) == (0.0, 0.3)  # one-hot input has none
@@ -94,6 +109,16 @@ MISTAKES = {
     "no-symbols": (
         ["--stack=nd-1-2-3", "--no-states-in-reading"],
         "--no-states-in-reading has no effect: expected a stack of the kind ns, got --stack nd-1-2-3",
+    ),
+    "layers": (["--decoder-layers=0"], "--decoder-layers: expected at least 1, got 0"),
+    "no-reading": (["--reading-in-output"], "--reading-in-output has no effect: expected a stack, got --stack none"),
+    "no-cell": (
+        ["--controller=rnn", "--recurrent-dropout=0.1"],
+        "--recurrent-dropout has no effect: expected --controller lstm, got rnn",
+    ),
+    "shared-reading": (
+        [SIZE, "--stack=sup-3", "--reading-in-output", "--decoder-embed-dim=6", "--share-decoder-input-output-embed"],
+        "expected --decoder-embed-dim 9, got 6",
     ),
     "memory": (["--decoder-hidden-size=999999999"], "--stack and the sizes of the model: "),
 }

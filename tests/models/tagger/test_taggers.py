@@ -23,6 +23,7 @@ CAUSAL = [
     *(("stack_tagger_transformer", [*SIZES, "--causal", f"--stack-layers=sdpa,{layer}"]) for layer in LISTS),
     ("stack_tagger_transformer", [*SIZES, "--causal", "--stack-layers=sdpa,nd-2-2-3", "--stack-loops=2"]),
     ("stack_tagger_lstm", ["--stack=none"]),
+    ("stack_tagger_lstm", ["--stack=sup-3", "--decoder-layers=2", "--controller=rnn", "--reading-in-output"]),
     ("stack_tagger_lstm", ["--stack=sup-3+nd-2-2-2", "--decoder-embed-dim=6"]),
 ]
 WHOLE = ("stack_tagger_transformer", [*SIZES, "--stack-layers=sdpa,nd-2-2-3", "--stack-positions=interleaved"])

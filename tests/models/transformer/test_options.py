@@ -68,10 +68,11 @@ def test_layers_to_keep_are_those_of_the_list() -> None:
             ["--stack-layers=2xsdpa,gdelta-1-2-2", "--deltastack-reading=current"],
             "^--deltastack-reading has no effect: expected a layer of the kind deltastack, got sdpa,sdpa,gdelta-1-2-2$",
         ),
+        (["--no-padding-row", "--compact-vocab"], "^--no-padding-row has no effect: expected --share-decoder-input-"),
     ],
     ids=[
         *("bias-of-adaptive-softmax", "quantization-noise", "no-depth", "nothing-to-limit"),
-        *("strengths-above-2", "no-convolution", "no-stack-to-read"),
+        *("strengths-above-2", "no-convolution", "no-stack-to-read", "no-table-to-share"),
     ],
 )
 def test_options_that_do_not_go_together(flags: list[str], message: str) -> None:
