@@ -4,7 +4,7 @@ If there are several runs of a kind, a second table has the mean of their scores
 
 python scripts/experiments/table.py TASK OUT KIND=RUN[,RUN...] ...
 
-TASK is translation, language-modeling, stream, syntax, cost, cfl, learning or transduction.
+TASK is translation, language-modeling, stream, syntax, cost, cfl, learning, transduction or transformations.
 
 A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
 modelling, score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out
@@ -12,8 +12,9 @@ and stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-forma
 surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json;
 for cost, train.resources.tsv (Snakemake's benchmark of the training run); for cfl and learning, valid.json and
 test.json (of fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and
-length-N.json (of fairseq-stack evaluate-transduction), with TASK:KIND=RUN. The table is written to OUT, in Markdown,
-with a signature for each score, and printed; the tables of cfl and transduction have only means and deviations, and
+length-N.json (of fairseq-stack evaluate-transduction), and for transformations, test.json and gen.json (of
+fairseq-stack evaluate-transformations), with TASK:KIND=RUN. The table is written to OUT, in Markdown, with a signature
+for each score, and printed; the tables of cfl, transduction and transformations have only means and deviations, and
 that of learning says how many runs reach the lower bound.
 """
 
@@ -39,6 +40,7 @@ from fairseq_stack.evaluation.scores import Score, method_of
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.transduction import TransductionResult
+from fairseq_stack.evaluation.transformations import TransformationResult
 from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole
 
@@ -238,11 +240,32 @@ def transduction_table(runs: Mapping[str, Sequence[Path]]) -> str:
     return f"{table(columns, rows)}\n"
 
 
+def transformation_table(runs: Mapping[str, Sequence[Path]]) -> str:
+    """Pairs like those of training, and pairs that tell the rules apart: shares in percent, and probabilities."""
+    rows = []
+    for name, folders in runs.items():
+        parameters, milliseconds = size_and_time(folders)
+        test, gen = (
+            [TransformationResult.read(run / f"{split}.json").overall for run in folders] for split in ("test", "gen")
+        )
+        columns = [
+            ([100 * x.full_sentence.value for x in test], 1),
+            *(([100 * getattr(x, name).value for x in gen], 1) for name in ("full_sentence", "restricted")),
+            *(([getattr(x, name).value for x in gen], 3) for name in ("probability", "conditional_probability")),
+            ([x.log_ratio.value for x in gen if x.log_ratio is not None], 2),
+        ]
+        rows.append([*name.split(":"), parameters, *(mean_and_deviation(*x) for x in columns), milliseconds])
+    header = ["task", "model", "parameters", "test: sentence, %", "gen: sentence, %", "deciding word, restricted, %"]
+    header += ["its probability", "probability of target", "log ratio", "ms per update"]
+    return f"{table(header, rows)}\n"
+
+
 TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {
     "cost": cost_table,
     "cfl": cfl_table,
     "learning": learning_table,
     "transduction": transduction_table,
+    "transformations": transformation_table,
 }
 
 

@@ -1,0 +1,125 @@
+"""Question formation and tense reinflection: do stacks make transformers prefer hierarchical rules (DuSell & Cotterell 2025)?
+
+snakemake --snakefile scripts/experiments/transformations_2025.smk --profile scripts/experiments/profiles/local --directory OUT
+
+Settings (--config NAME=VALUE ...): tasks (question-formation; or with tense-reinflection), kinds (of MODELS below; tf,tf-nd),
+seeds (1,2,3,4,5), rate (1e-3), tokens (in a batch at most, 1024), epochs (at most; 1000), limit (pairs in a set, for a
+quick look) and threads (of a training run, 1).
+
+The paper's training without its search: the rate and the size of batches are the same for all models. A loss is the mean
+over sequences of their sums. After each 80,000 sequences the model is validated and kept; the rate is halved after two
+validations without improvement, and training stops after three. All models are trained on the same corpus.
+"""
+
+MODELS = {  # presets, and other options
+    "tf": ("tf", []),
+    "tf-sup": ("sup", []),
+    "tf-nd": ("nd", []),
+    "tf-sup-x2": ("sup_x2", []),
+    "tf-nd-x2": ("nd_x2", []),
+    "tf-strat": ("sup", ["--stack-layers", "2xsdpa,strat-50,2xsdpa"]),
+}
+SUFFIXES = {"question-formation": "qf", "tense-reinflection": "tr"}
+TOKENS_PER_PAIR = {"question-formation": 22.85, "tense-reinflection": 20.8}
+ALL_KINDS = ",".join(MODELS)
+DEFAULT_KINDS, DEFAULT_SEEDS = "tf,tf-nd", "1,2,3,4,5"
+OWN_SETTINGS = {"tasks", "kinds", "seeds", "rate", "tokens", "epochs", "limit", "threads"}
+
+
+include: "settings.smk"
+
+
+TASKS = chosen("tasks", ",".join(SUFFIXES), "question-formation")
+RATE, TOKENS, EPOCHS = setting("rate", "1e-3"), int(setting("tokens", 1024)), int(setting("epochs", 1000))
+PAIRS = min(int(setting("limit", 100000)), 100000)
+SMALL = f"-limit-{PAIRS}" if PAIRS < 100000 else ""
+RESULTS = f"transformations-2025/rate-{RATE}-tokens-{TOKENS}{selection('tasks', 'kinds', 'seeds', 'epochs', 'limit')}"
+SPLITS = ("test", "gen")
+CORPORA, TRAINING, GROUPS = {}, {}, {}
+
+
+for task in TASKS:
+    data = f"{task}{SMALL}"
+    CORPORA[data] = ["transformations", "--task", task, "--limit", PAIRS]
+    CORPORA[f"{data}-curve"] = ["transformations", "--task", task, "--limit", min(PAIRS, 1000)]
+    interval = max(1, round(0.8 * PAIRS * TOKENS_PER_PAIR[task] / TOKENS))
+    for seed in SEEDS:
+        for kind in KINDS:
+            preset, options = MODELS[kind]
+            folder = f"{data}/rate-{RATE}-tokens-{TOKENS}/{kind}-seed-{seed}"
+            GROUPS.setdefault(f"{task}:{kind}", []).append(folder)
+            TRAINING[folder] = [
+                *("--task", "language_modeling", "--compact-vocab", "--sample-break-mode", "eos"),
+                *("--tokens-per-sample", 512, "--arch", f"stack_transformer_lm_{preset}_{SUFFIXES[task]}", *options),
+                *("--seed", seed, "--max-tokens", TOKENS, "--sentence-avg", "--optimizer", "adam", "--clip-norm", 10),
+                *("--lr", RATE, "--lr-scheduler", "validation_plateau", "--lr-shrink", 0.5, "--lr-patience", 1),
+                *("--patience", 3, "--exact-best-checkpoint-metric", "--max-epoch", EPOCHS, "--no-epoch-checkpoints"),
+                *("--save-interval-updates", interval, "--validate-interval", 1000000),
+            ]
+
+
+rule all:
+    input:
+        f"{RESULTS}/table.md",
+        [f"{run}/curve" for run in TRAINING],
+    default_target: True
+    localrule: True
+
+
+include: "common.smk"
+
+
+def evaluating(checkpoint, corpus, split):
+    """The command that scores a checkpoint on a part of a corpus."""
+    return f"fairseq-stack evaluate-transformations {checkpoint} --data {corpus}/corpus --split {split}"
+
+
+rule evaluate_transformations:
+    input:
+        "{model}/trained",
+    output:
+        "{model}/{split,test|gen}.json",
+    log:
+        "{model}/{split}.out",
+    message:
+        "{wildcards.model}: scoring {wildcards.split}"
+    params:
+        command=lambda wildcards: evaluating(
+            f"{wildcards.model}/checkpoint_best.pt", corpus_of(wildcards.model), wildcards.split
+        ),
+    threads: THREADS
+    shell:
+        "{params.command} --json {output:q} > {log:q} 2>&1"
+
+
+rule curve:
+    """Each checkpoint, which is called checkpoint_EPOCH_UPDATES.pt, on 1,000 pairs."""
+    input:
+        "{model}/trained",
+        lambda wildcards: f"{corpus_of(wildcards.model)}-curve/prepared",
+    output:
+        directory("{model}/curve"),
+    log:
+        "{model}/curve.out",
+    message:
+        "{wildcards.model}: scoring each checkpoint"
+    params:
+        command=lambda wildcards: evaluating("$checkpoint", f"{corpus_of(wildcards.model)}-curve", "gen"),
+    threads: THREADS
+    shell:
+        "mkdir -p {output:q}; for checkpoint in {wildcards.model:q}/checkpoint_*_*.pt; do"
+        " updates=${{checkpoint##*_}}; {params.command} --json {output:q}/${{updates%.pt}}.json; done > {log:q} 2>&1"
+
+
+rule table:
+    input:
+        [f"{run}/{split}.json" for run in TRAINING for split in SPLITS],
+    output:
+        f"{RESULTS}/table.md",
+    message:
+        "the table {output}"
+    params:
+        runs=table_arguments(GROUPS),
+    localrule: True
+    shell:
+        "{TABLE} transformations {output:q} {params.runs}"
