@@ -44,6 +44,12 @@ example:
         add_split(parser, "the pairs to score: gen, for example")
         add_number(parser, "--batch-size", "maximum number of answers at a time (default: no limit)", least=1)
         add_number(parser, "--max-tokens", "maximum number of words of sources and answers at a time", 8000, least=1)
+        parser.add_argument(
+            "--control",
+            metavar="CONTROL",
+            help="change the stacks of the model: permuted-readings gives each position the reading of an earlier one, "
+            "drawn with --seed; with memory-D, nondeterministic stacks forget what was pushed more than D steps ago",
+        )
         add_intervals(parser)
         add_outputs(parser, row="pair")
         add_device(parser)
@@ -54,6 +60,10 @@ example:
         from fairseq_stack.hub.answers import require_answers
 
         hub = on_device(require_answers(hub), args)
+        if args.control is not None:
+            from fairseq_stack.hub.controls import apply_control
+
+            apply_control(hub, args.control, args.seed)
         scored = _score(hub, data, args)
         intervals = intervals_of(args)
         overall, by_subject = transformation_scores(scored, intervals)
@@ -63,6 +73,7 @@ example:
                 split=args.split,
                 pairs=len(data.pairs),
                 sha=sha_of([(pair.source, pair.target, pair.linear) for pair in data.pairs]),
+                **({"control": args.control} if args.control else {}),
                 **intervals.options,
             ),
             task=data.task.name,

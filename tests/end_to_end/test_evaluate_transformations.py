@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.transformations import TransformationResult, TransformationScores
 from fairseq_stack.hub.answers import Answer, AnsweringHub, require_answers, score_answers
+from fairseq_stack.hub.controls import PERMUTED, apply_control
 from fairseq_stack.hub.interface import LanguageModelHub, TransductionHub, load
+from fairseq_stack.modules import NondeterministicStackAttention
 from tests.end_to_end.conftest import trained
 from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRANSLATION, rows_of
 from tests.preprocess.transformations.oracle import CLASS
@@ -199,6 +202,36 @@ def test_table_and_signature(
 
 
 @with_one_model
+def test_controls(corpus: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """A memory as long as the strings changes nothing."""
+    nats = []
+    for control in ("", "memory-100", "memory-1", PERMUTED):
+        options = ["--control", control] if control else []
+        evaluate(checkpoint, "--data", corpus, "--split", "gen", *options, "--json", tmp_path / "result.json")
+        result = TransformationResult.read(tmp_path / "result.json")
+        assert (f"|control:{control}|" in result.signature) == bool(control)
+        nats.append(result.overall.cross_entropy.value)
+    assert nats[1] == pytest.approx(nats[0], abs=1e-6)
+    assert min(abs(x - y) for x, y in itertools.combinations(nats[1:], 2)) > 1e-6
+
+
+@with_one_model
+def test_permuted_readings(hub: AnsweringHub) -> None:
+    """Each position gets the reading of an earlier one; the first keeps its own."""
+    (stack,) = (module for module in hub.modules() if isinstance(module, NondeterministicStackAttention))
+    inputs = torch.randn(2, 30, stack.model_size)
+    before = stack(inputs)
+    apply_control(hub, PERMUTED, seed=1)
+    after = stack(inputs)
+    distances = (after.unsqueeze(2) - before.unsqueeze(1)).norm(dim=3)
+    for row in range(2):
+        sources = distances[row].argmin(1).tolist()
+        assert distances[row].amin(1).max() < 1e-6
+        assert sources[0] == 0 and all(earlier < t for t, earlier in enumerate(sources) if t)
+        assert len(set(sources)) > 10
+
+
+@with_one_model
 def test_mistakes(
     corpus: Path, checkpoint: Path, language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,9 +260,19 @@ def test_mistakes(
         ((checkpoint, "--data", long), "tokens; the model accepts at most 50"),
         ((checkpoint, "--data", words), "has the word '!', which the dictionary of the model lacks"),
         ((language_model, "--data", lost, "--split", "test"), "which the dictionary of the model lacks"),
+        (
+            (checkpoint, "--data", corpus, "--control", "memory-0"),
+            "--control: expected permuted-readings or memory-D with",
+        ),
     ):
         capsys.readouterr()
         evaluate("--split", "gen", *arguments, code=2)
         assert message in capsys.readouterr().err.splitlines()[-1]
     with pytest.raises(UserError, match="holds a model of transductions; expected a language or translation model"):
         require_answers(TransductionHub.__new__(TransductionHub))
+    without_stacks = LanguageModelHub.__new__(LanguageModelHub)
+    nn.Module.__init__(without_stacks)
+    without_stacks.models = nn.ModuleList()
+    for control, kind in ((PERMUTED, "stack attention in a language model"), ("memory-1", "a nondeterministic stack")):
+        with pytest.raises(UserError, match=f"--control {control}: expected a model with {kind}"):
+            apply_control(without_stacks, control, seed=0)
