@@ -10,8 +10,18 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, TEXT
 from fairseq_stack_preprocess.transformations.class_weights import NOUN_PHRASES, PREPOSITIONAL, SIMPLE, VERB_PHRASES
-from fairseq_stack_preprocess.transformations.sentences import AUXILIARIES, NUMBERS, VERBS, Words
+from fairseq_stack_preprocess.transformations.sentences import (
+    AUXILIARIES,
+    DETERMINERS,
+    NOUNS,
+    NUMBERS,
+    PREPOSITIONS,
+    PRONOUNS,
+    VERBS,
+    Words,
+)
 from fairseq_stack_preprocess.transformations.tasks import (
+    PAST_FORMS,
     QUESTION_FORMATION,
     TASKS,
     TENSE_REINFLECTION,
@@ -30,6 +40,9 @@ _RIVALS: dict[str, dict[str, Words]] = {
     TENSE_REINFLECTION.name: {form: forms for forms in _FORMS for form in forms},
 }
 """For each task the words that can be deciding ones, and those that compete with each."""
+_VERB_FORMS = (*sum(_FORMS, ()), *PAST_FORMS)
+_CLASSES = (DETERMINERS, NOUNS[0] + NOUNS[1], _VERB_FORMS, _ALL_AUXILIARIES, PREPOSITIONS, PRONOUNS, (".", "?"))
+_CLASS_OF = {word: number for number, words in enumerate(_CLASSES) for word in words}
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,11 @@ class DecidingWord:
 
     place: int
     rivals: Words
+
+    def is_in(self, words: Sequence[str], target: Words) -> bool:
+        """Whether words have the classes of the target (number and tense left out), and this word in its place."""
+        same_classes = [_CLASS_OF.get(word) for word in words] == [_CLASS_OF[word] for word in target]
+        return same_classes and words[self.place] == target[self.place]
 
 
 @dataclass(frozen=True)
