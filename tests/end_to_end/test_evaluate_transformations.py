@@ -15,13 +15,11 @@ from torch import Tensor, nn
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.transformation_pairs import deciding_word
 from fairseq_stack.evaluation.transformations import TransformationResult, TransformationScores
 from fairseq_stack.hub.answers import Answer, AnsweringHub, require_answers, sample_answers, score_answers
 from fairseq_stack.hub.controls import PERMUTED, apply_control
 from fairseq_stack.hub.interface import LanguageModelHub, TransductionHub, load
 from fairseq_stack.modules import NondeterministicStackAttention
-from fairseq_stack_preprocess.transformations.tasks import TENSE_REINFLECTION, Pair
 from tests.end_to_end.conftest import trained
 from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRANSLATION, rows_of
 from tests.preprocess.transformations.oracle import CLASS
@@ -194,26 +192,6 @@ def test_samples_follow_the_probabilities(corpus: Path, hub: AnsweringHub) -> No
     for token, probability in enumerate(scores[0].exp().tolist()):
         error = math.sqrt(number * probability * (1 - probability))
         assert abs(drawn[token] - number * probability) <= 5 * error + 1, hub.tgt_dict[token]
-
-
-@pytest.mark.parametrize(
-    ("sample", "is_right"),
-    [
-        ("my yaks that her newt entertained swims .", True),
-        ("some zebra who the quail accepts swims .", True),
-        ("my yaks that her newt entertained swim .", False),
-        ("my yaks that her newt entertained giggles .", False),
-        ("my yaks by her newt entertained swims .", False),
-        ("my yaks that her newt entertained swims", False),
-        ("my yaks that her </s> entertained swims .", False),
-    ],
-)
-def test_a_sample_is_right_by_its_classes_and_its_deciding_word(sample: str, is_right: bool) -> None:
-    source, target = "your walrus that our yak amused swam . PRESENT", "your walrus that our yak amuses swims ."
-    words = tuple(target.split())
-    pair = Pair(tuple(source.split()), words, words, ("RO", "I"))
-    word = deciding_word(TENSE_REINFLECTION, pair)
-    assert word is not None and word.is_in(sample.split(), words) == is_right
 
 
 @with_one_model

@@ -71,7 +71,7 @@ def markdown_of(out: Path, name: str) -> str:
     return text
 
 
-@pytest.mark.parametrize(("name", "score"), [("multi30k", "BLEU"), ("ptb_stream", "test ppl")])
+@pytest.mark.parametrize(("name", "score"), [("multi30k", "BLEU"), hostile("ptb_stream", "test ppl")])
 def test_it_runs(tmp_path: Path, name: str, score: str, server: Server) -> None:
     data, out = write_corpus(tmp_path / "my data", name), tmp_path / "my out"
     done = experiment(server, name, out, data=data, kinds=KIND[name], seeds="1,2")

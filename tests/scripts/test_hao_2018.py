@@ -43,6 +43,7 @@ def table_of_trials(tmp_path: Path, server: Server) -> tuple[Path, list[str]]:
     return folder, ["/".join(f"{x:.1f}" for x in (min(x), statistics.median(x), max(x))) for x in accuracies]
 
 
+@pytest.mark.hostile
 def test_a_table(tmp_path: Path, server: Server) -> None:
     """Our figures are next to those of the paper and of the reference implementation."""
     folder, ours = table_of_trials(tmp_path, server)

@@ -6,12 +6,15 @@ import gzip
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.commands.running import Server
 from tests.scripts.test_experiments import experiment
 
 TREES = ["(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)) (. .))", "(S (NP (NNS dogs)) (VP (VBP bark) (ADVP (RB now))))"]
 
 
+@pytest.mark.hostile
 def test_it_runs(tmp_path: Path, server: Server) -> None:
     """Models of both parts are trained, scored and tabulated."""
     data = tmp_path / "my trees"
