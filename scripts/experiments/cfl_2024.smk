@@ -3,12 +3,13 @@
 snakemake --snakefile scripts/experiments/cfl_2024.smk --profile scripts/experiments/profiles/local --directory OUT
 
 Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
-(tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd), protocol (recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at
-most; 60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look),
-samples (drawn from each model; 1000), threads (of a training run, 1), init (instead of the protocol's: one of
---stack-init), short (first train for 10 epochs on strings of at most so many symbols; 0; with protocol=recipe at its
-constant rate, which the setting does not change) and supervised (yes: the stacks of tf-nd and lstm-nd learn what to do
-with the short strings from parses; no). The best run by validation is shown.
+(tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd; or lstm-sup-r and lstm-nd-r, whose output layer also reads the stack), protocol
+(recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper), rate (a
+learning rate, or draw), limit (strings in a set, for a quick look), samples (drawn from each model; 1000), threads (of a
+training run, 1), init (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of
+at most so many symbols; 0; with protocol=recipe at its constant rate, which the setting does not change) and supervised
+(yes: nondeterministic stacks learn what to do with the short strings from parses; no). The best run by validation is
+shown.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
@@ -18,7 +19,8 @@ the recipe. All ten seeds found the middle with rate=1e-2 init=one-turn short=20
 rate=3e-3 init=one-turn short=20.
 """
 
-ALL_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
+DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
+ALL_KINDS = f"{DEFAULT_KINDS},lstm-sup-r,lstm-nd-r"
 OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised"}
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 
@@ -30,8 +32,8 @@ SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
 INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
 BEGINNING = selection("init", "short", "supervised")
 SUPERVISED = setting("supervised", "no") in (True, "yes")  # YAML reads yes as true
-if SUPERVISED and not (SHORT and set(KINDS) <= {"tf-nd", "lstm-nd"}):
-    refuse("supervised=yes: expected short=N and kinds=tf-nd,lstm-nd")
+if SUPERVISED and not (SHORT and all("-nd" in kind for kind in KINDS)):
+    refuse("supervised=yes: expected short=N and kinds of tf-nd,lstm-nd,lstm-nd-r")
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
@@ -42,13 +44,19 @@ MODELS = {  # the paper's names, and presets
     "lstm": ("LSTM", "stack_lstm_lm_lstm_cfl"),
     "lstm-sup": ("LSTM+Sup", "stack_lstm_lm_sup_cfl"),
     "lstm-nd": ("LSTM+Nd", "stack_lstm_lm_nd_cfl"),
+    "lstm-sup-r": ("LSTM+Sup+R", "stack_lstm_lm_sup_cfl"),
+    "lstm-nd-r": ("LSTM+Nd+R", "stack_lstm_lm_nd_cfl"),
 }
-THREE_STATES = {"tf-nd": ["--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa"], "lstm-nd": ["--stack", "nd-3-3-5"]}
+THREE_STATES = {
+    "tf-nd": ["--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa"],
+    **dict.fromkeys(("lstm-nd", "lstm-nd-r"), ["--stack", "nd-3-3-5"]),
+}
 
 
 def model(language, kind):
     """The options of a model."""
     more = THREE_STATES.get(kind, []) if language in LANGUAGES_OF_THREE_STATES else []
+    more = [*more, "--reading-in-output"] if kind.endswith("-r") else more
     return ["--arch", MODELS[kind][1], *more]
 
 
