@@ -141,7 +141,9 @@ if __name__ == "__main__":
     gc.freeze()  # a child that ends need not visit, and so copy, all that was imported
     REQUEST = serve(SOCKET)
     sys.argv = REQUEST["command"]
-    if "fairseq_stack" in sys.modules:
+    if sys.argv[0] == "snakemake":
+        logging.getLogger().handlers.clear()  # those of fairseq
+    elif "fairseq_stack" in sys.modules:
         logging.getLogger().setLevel(logging.DEBUG)  # as the import of fairseq left it
         importlib.import_module("fairseq_stack.compat").apply()  # again, now that it can see which command this is
     try:
