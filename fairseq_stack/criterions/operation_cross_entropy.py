@@ -60,7 +60,7 @@ class OperationCrossEntropyCriterion(FairseqCriterion):
         """The loss, by what it is divided, and what is logged.
 
         Raises:
-            UserError: the batch has no parses, or the model no nondeterministic stack that can be told what to do.
+            UserError: the batch has no parses, or the model no nondeterministic stack that can be supervised.
         """
         if "attachments" not in sample:
             raise UserError("--criterion operation_cross_entropy needs parses: --task pushdown_language_modeling")

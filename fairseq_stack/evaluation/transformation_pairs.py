@@ -43,6 +43,7 @@ _RIVALS: dict[str, dict[str, Words]] = {
 _VERB_FORMS = (*sum(_FORMS, ()), *PAST_FORMS)
 _CLASSES = (DETERMINERS, NOUNS[0] + NOUNS[1], _VERB_FORMS, _ALL_AUXILIARIES, PREPOSITIONS, PRONOUNS, (".", "?"))
 _CLASS_OF = {word: number for number, words in enumerate(_CLASSES) for word in words}
+"""The class of each word, whatever its number and tense."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class DecidingWord:
     rivals: Words
 
     def is_in(self, words: Sequence[str], target: Words) -> bool:
-        """Whether words have the classes of the target (number and tense left out), and this word in its place."""
+        """Whether words have the classes of the target, and its deciding word in the same place."""
         same_classes = [_CLASS_OF.get(word) for word in words] == [_CLASS_OF[word] for word in target]
         return same_classes and words[self.place] == target[self.place]
 

@@ -20,16 +20,16 @@ def apply_control(hub: Hub, control: str, seed: int) -> None:
 
     ``permuted-readings``: a position t > 1 of a language model gets the reading r_p(t) of an earlier one, with p(t)
     drawn uniformly from 1 to t - 1; p is the same for all sequences. ``memory-D``: nondeterministic stacks remember
-    only what was pushed in the last D steps, like those of ``nd-Q-S-m@D``.
+    only what was pushed in the last D steps, as in ``nd-Q-S-m@D``.
 
     Raises:
-        UserError: there is no such control, or no stack that it concerns.
+        UserError: there is no such control, or no model has a stack that it changes.
     """
     memory = re.fullmatch(r"memory-([1-9]\d*)", control)
     if memory is None and control != PERMUTED:
         raise UserError(f"--control: expected {PERMUTED} or memory-D with a number D of steps, got {control!r}")
-    concerned = _limit_memory(hub, int(memory[1])) if memory else _permute_readings(hub, seed)
-    if not concerned:
+    changed = _limit_memory(hub, int(memory[1])) if memory else _permute_readings(hub, seed)
+    if not changed:
         kind = "a nondeterministic stack" if memory else "stack attention in a language model"
         raise UserError(f"--control {control}: expected a model with {kind}")
 

@@ -5,9 +5,8 @@ kind has to say of itself. :class:`.stack_attention.StackAttention` adds Eqs. 4,
 and its subclasses have the actions of a kind: :mod:`.superposition` (Eq. 18), :mod:`.nondeterministic` (Eqs. 9-11, Eq.
 12 and Eq. 19), :mod:`.symbols` (the stack without vectors of 2020 and 2022) and :mod:`.stratification`.
 :mod:`.inspected` has what they say of a sentence, :mod:`.driven` what drives them, and :mod:`.operations` what a
-nondeterministic stack is told to do.
-:mod:`.stack_lstm` is an LSTM, or a simple recurrent network, that drives such stacks. :mod:`.delta` is attention by the
-delta rule, and :mod:`.delta_stack` adds a stack to it.
+supervised nondeterministic stack learns to do. :mod:`.stack_lstm` is an LSTM, or a simple recurrent network, that
+drives such stacks. :mod:`.delta` is attention by the delta rule, and :mod:`.delta_stack` adds a stack to it.
 
 :mod:`.neural_stack` is the controller of Hao et al. (2018) with its buffers. The syntactic language model of Murty et
 al. (2023) is :mod:`.pushdown_transformer` (Eq. 7), with :mod:`.pushdown_attention` (Eq. 6), the :mod:`.attachment` head

@@ -1,4 +1,4 @@
-"""What a nondeterministic stack is told to do: which transitions that allows, and how probable they are."""
+"""What a supervised nondeterministic stack learns to do: which transitions that allows, and how probable they are."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class ReadsSequences:
 
 
 def build_lstm(options: Any, input_size: int) -> StackLSTM:
-    """The LSTM with stacks that options, named as those of :class:`.LSTMOptions`, describe."""
+    """The LSTM with stacks that options describe; their names are the names in :class:`.LSTMOptions`."""
     size = options.decoder_hidden_size
     return StackLSTM(
         input_size,

@@ -241,7 +241,7 @@ def transduction_table(runs: Mapping[str, Sequence[Path]]) -> str:
 
 
 def transformation_table(runs: Mapping[str, Sequence[Path]]) -> str:
-    """Pairs like those of training, and pairs that tell the rules apart: shares in percent, and probabilities."""
+    """Scores on ``test`` and on ``gen``, where the rules differ: shares in percent, and probabilities."""
     rows = []
     for name, folders in runs.items():
         parameters, milliseconds = size_and_time(folders)

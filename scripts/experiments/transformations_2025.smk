@@ -20,7 +20,10 @@ MODELS = {  # presets, and other options
     "tf-strat": ("sup", ["--stack-layers", "2xsdpa,strat-50,2xsdpa"]),
 }
 SUFFIXES = {"question-formation": "qf", "tense-reinflection": "tr"}
-TOKENS_PER_PAIR = {"question-formation": 22.85, "tense-reinflection": 20.8}
+TOKENS_PER_PAIR = {  # on average, the end included
+    "question-formation": 22.85,
+    "tense-reinflection": 20.8,
+}
 ALL_KINDS = ",".join(MODELS)
 DEFAULT_KINDS, DEFAULT_SEEDS = "tf,tf-nd", "1,2,3,4,5"
 OWN_SETTINGS = {"tasks", "kinds", "seeds", "rate", "tokens", "epochs", "limit", "threads"}

@@ -142,7 +142,7 @@ if __name__ == "__main__":
     REQUEST = serve(SOCKET)
     sys.argv = REQUEST["command"]
     if sys.argv[0] == "snakemake":
-        logging.getLogger().handlers.clear()  # those of fairseq
+        logging.getLogger().handlers.clear()  # which fairseq has added
     elif "fairseq_stack" in sys.modules:
         logging.getLogger().setLevel(logging.DEBUG)  # as the import of fairseq left it
         importlib.import_module("fairseq_stack.compat").apply()  # again, now that it can see which command this is

@@ -64,16 +64,18 @@ def test_sum_of_losses(lstm: bool) -> None:
     loss, sample_size, logged = criterion(2.5)(model, sample())
     assert sample_size == 10
     words = operated = torch.zeros((), dtype=torch.float64)
-    for tokens, target, told in zip(TOKENS, TARGET, OPERATIONS, strict=True):
+    for tokens, target, operations in zip(TOKENS, TARGET, OPERATIONS, strict=True):
         length = int(target.ne(PAD).sum())
         log_words = model(tokens[None, :length]).log_softmax(-1)
         words = words - log_words[0].gather(1, target[:length, None]).sum()
         driving = model.embedding(tokens[None, :length])
         if isinstance(model.stack, StackLSTM):
-            driving, told = model.stack(driving[:, 1:])[0], told[1:]
+            driving, operations = model.stack(driving[:, 1:])[0], operations[1:]
         (stack,) = (each for each in model.modules() if isinstance(each, NondeterministicStackAttention))
         size = driving.size(1)
-        operated = operated - operation_log_probability(stack, driving, told[None, :size], torch.tensor([size])).sum()
+        operated = (
+            operated - operation_log_probability(stack, driving, operations[None, :size], torch.tensor([size])).sum()
+        )
     assert_normwise_close(logged["nll_loss"], words.detach(), 1e-12)
     assert_normwise_close(logged["operation_loss"], operated.detach(), 1e-12)
     assert_normwise_close(loss.detach(), (words + 2.5 * operated).detach(), 1e-12)

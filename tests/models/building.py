@@ -88,10 +88,10 @@ def build_opinionated_model(preset: str, flags: tuple[str, ...] = ()) -> Any:
     return model
 
 
-def is_wide(preset: str) -> bool:
+def differs_in_size_only(preset: str) -> bool:
     """Whether other presets have all that a preset has, in other sizes."""
-    wide = r".*_(medium|large|tr)|stack_lstm_lm_(lstm_2020|sup_2020|(?!sup_hidden).*_ptb)"
-    return re.fullmatch(rf"{wide}|(?!.*(nd_x2|rnn_nd_r|lstm_sup_r)_qf).*_qf", preset) is not None
+    sizes = r".*_(medium|large|tr)|stack_lstm_lm_(lstm_2020|sup_2020|(?!sup_hidden).*_ptb)"
+    return re.fullmatch(rf"{sizes}|(?!.*(nd_x2|rnn_nd_r|lstm_sup_r)_qf).*_qf", preset) is not None
 
 
 def each_model(presets: Iterable[str], *others: tuple[str, tuple[str, ...]]) -> pytest.MarkDecorator:
@@ -104,7 +104,7 @@ def each_model(presets: Iterable[str], *others: tuple[str, tuple[str, ...]]) -> 
         pytest.param(
             *(preset, flags),
             id=f"{preset}-{'compact' if flags else 'stock'}-vocab",
-            marks=[pytest.mark.hostile] * (is_wide(preset) or (flags == COMPACT and "_nd_" not in preset)),
+            marks=[pytest.mark.hostile] * (differs_in_size_only(preset) or (flags == COMPACT and "_nd_" not in preset)),
         )
         for preset in presets
         for flags in ((), COMPACT)

@@ -1,4 +1,4 @@
-"""What a nondeterministic stack is told to do."""
+"""What a supervised nondeterministic stack learns to do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairseq_stack.modules import (
 from fairseq_stack.modules.operations import allowed_transitions
 from fairseq_stack.ops import best_runs
 
-TOLD = list(StackOperation)[2:]
+KNOWN = list(StackOperation)[2:]
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def stack() -> NondeterministicStackAttention:
 
 def test_each_transition_is_in_one_set() -> None:
     of_any, replaced = (allowed_transitions(torch.tensor([[each]]), 3) for each in (-1, 0))
-    pushed, popped, to_first, to_other = (allowed_transitions(torch.tensor([[each]]), 3) for each in TOLD)
+    pushed, popped, to_first, to_other = (allowed_transitions(torch.tensor([[each]]), 3) for each in KNOWN)
     for operation in ("push", "replace", "pop"):
         sets = [getattr(each, operation)[0, 0].expand(1, 1, 3, *[1] * (operation != "pop")).int() for each in
                 (pushed, popped, to_first, to_other)]  # fmt: skip
@@ -41,12 +41,12 @@ def test_each_transition_is_in_one_set() -> None:
 def test_probabilities_of_all_operations_sum_to_one(stack: NondeterministicStackAttention) -> None:
     """Of the first three inputs of four."""
     inputs = torch.randn(1, 4, 6, dtype=torch.float64).mul(3)
-    told = torch.tensor([[*each, int(StackOperation.ANY)] for each in product(TOLD, repeat=3)])
+    known = torch.tensor([[*each, int(StackOperation.ANY)] for each in product(KNOWN, repeat=3)])
     log_probabilities = operation_log_probability(
-        stack, inputs.expand(len(told), -1, -1), told, torch.full((len(told),), 3)
+        stack, inputs.expand(len(known), -1, -1), known, torch.full((len(known),), 3)
     )
     assert log_probabilities.logsumexp(0).item() == pytest.approx(0, abs=1e-12)
-    assert log_probabilities[told[:, 0] == StackOperation.POP].eq(-math.inf).all()  # the bottom is not popped
+    assert log_probabilities[known[:, 0] == StackOperation.POP].eq(-math.inf).all()  # the bottom is not popped
 
 
 def test_best_operations(stack: NondeterministicStackAttention) -> None:
@@ -56,12 +56,12 @@ def test_best_operations(stack: NondeterministicStackAttention) -> None:
     best = best_operations(stack, inputs, anything)
     kinds = {StackOperation.PUSH: "push", StackOperation.POP: "pop"}
     assert [kinds.get(each, "replace") for each in best] == [step.operation for step in run.steps]
-    told = [StackOperation.REPLACE_TO_OTHER_STATE, *[StackOperation.ANY] * 3, StackOperation.REPLACE_TO_FIRST_STATE]
-    best = best_operations(stack, inputs, torch.tensor(told))
-    assert (best[0], best[-1]) == (told[0], told[-1])
+    known = [StackOperation.REPLACE_TO_OTHER_STATE, *[StackOperation.ANY] * 3, StackOperation.REPLACE_TO_FIRST_STATE]
+    best = best_operations(stack, inputs, torch.tensor(known))
+    assert (best[0], best[-1]) == (known[0], known[-1])
 
 
-def test_stacks_that_cannot_be_told() -> None:
+def test_stacks_that_cannot_be_supervised() -> None:
     arguments = torch.randn(1, 2, 6), torch.tensor([[1, 2]]), torch.tensor([2])
     with pytest.raises(ValueError, match="at least two states"):
         operation_log_probability(NondeterministicStackAttention(6, 1, 3, 4), *arguments)

@@ -233,4 +233,4 @@ def test_processes_and_threads(part: str, tmp_path: Path) -> None:
 @pytest.mark.hostile
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_processes_and_threads_again_and_again(name: str, tmp_path: Path) -> None:
-    run(PROGRAMS[name], 10 if "spawn" in name else 30, tmp_path)
+    run(PROGRAMS[name], 10 if "spawn" in name else 100, tmp_path)

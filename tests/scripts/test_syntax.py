@@ -50,7 +50,7 @@ def test_it_runs(data: dict[str, Path], tmp_path: Path, server: Server) -> None:
         assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
         assert text.count("`BLiMP|") == text.count("`SyntaxGym|") == len(shown)
         assert ("|beam:2|surprisals:conditional|" in text) == ("pushdown" in shown)
-    # The models of Mikolov's text are those of another workflow.
+    # ptb.smk trains the same models of Mikolov's text.
     plan = experiment(server, "ptb", out, "--dry-run", data=data["data"], kinds="tf,sup", seeds=1)
     trained = set(re.findall(r"^Job \d+: (\S+): training$", plan.stdout + plan.stderr, re.MULTILINE))
     assert trained == {"mikolov/epochs-1/sup-seed-1"}

@@ -114,8 +114,8 @@ def test_parses(task: str, tmp_path: Path) -> None:
                 attachment == place or {string[attachment - 1], symbol} in ({"(", ")"}, {"[", "]"}, {symbol})
                 for place, (symbol, attachment) in enumerate(zip(string, attached, strict=True), start=1)
             )
-            told = operations(spans_of_attachments(attached), len(string))
-            assert is_tree(told) and TreeOperation.CLIMB not in (told if task != "dyck" else ())
+            of_string = operations(spans_of_attachments(attached), len(string))
+            assert is_tree(of_string) and TreeOperation.CLIMB not in (of_string if task != "dyck" else ())
 
 
 @pytest.mark.parametrize("options", [{"task": "hardest-cfl"}, {"grammar": Path("mine.txt")}])
