@@ -38,7 +38,9 @@ PAIRS = min(int(setting("limit", 100000)), 100000)
 SMALL = f"-limit-{PAIRS}" if PAIRS < 100000 else ""
 RESULTS = f"transformations-2025/rate-{RATE}-tokens-{TOKENS}{selection('tasks', 'kinds', 'seeds', 'epochs', 'limit')}"
 SPLITS = ("test", "gen")
-CORPORA, TRAINING, GROUPS = {}, {}, {}
+NUMBER_OF_CLAUSES = 3000
+CLAUSE = shlex.join(["python", str(Path(workflow.basedir) / "stack_at_clause.py")])
+CORPORA, TRAINING, GROUPS, WITH_STACK = {}, {}, {}, []
 
 
 for task in TASKS:
@@ -51,6 +53,8 @@ for task in TASKS:
             preset, options = MODELS[kind]
             folder = f"{data}/rate-{RATE}-tokens-{TOKENS}/{kind}-seed-{seed}"
             GROUPS.setdefault(f"{task}:{kind}", []).append(folder)
+            if kind != "tf" and task == "question-formation":
+                WITH_STACK.append(folder)
             TRAINING[folder] = [
                 *("--task", "language_modeling", "--compact-vocab", "--sample-break-mode", "eos"),
                 *("--tokens-per-sample", 512, "--arch", f"stack_transformer_lm_{preset}_{SUFFIXES[task]}", *options),
@@ -65,6 +69,7 @@ rule all:
     input:
         f"{RESULTS}/table.md",
         [f"{run}/curve" for run in TRAINING],
+        [f"{run}/clause.json" for run in WITH_STACK],
     default_target: True
     localrule: True
 
@@ -82,6 +87,7 @@ rule evaluate_transformations:
         "{model}/trained",
     output:
         "{model}/{split,test|gen}.json",
+        "{model}/{split}.csv",
     log:
         "{model}/{split}.out",
     message:
@@ -92,7 +98,7 @@ rule evaluate_transformations:
         ),
     threads: THREADS
     shell:
-        "{params.command} --json {output:q} > {log:q} 2>&1"
+        "{params.command} --json {output[0]:q} --csv {output[1]:q} > {log:q} 2>&1"
 
 
 rule curve:
@@ -112,6 +118,22 @@ rule curve:
     shell:
         "mkdir -p {output:q}; for checkpoint in {wildcards.model:q}/checkpoint_*_*.pt; do"
         " updates=${{checkpoint##*_}}; {params.command} --json {output:q}/${{updates%.pt}}.json; done > {log:q} 2>&1"
+
+
+rule clause:
+    """What the stack does at relative clauses of the generalisation set."""
+    input:
+        "{model}/gen.csv",
+    output:
+        "{model}/clause.json",
+        "{model}/clause.png",
+    log:
+        "{model}/clause.out",
+    message:
+        "{wildcards.model}: looking at the stack"
+    threads: THREADS
+    shell:
+        "{CLAUSE} {wildcards.model:q}/checkpoint_best.pt {input:q} {output:q} {NUMBER_OF_CLAUSES} > {log:q} 2>&1"
 
 
 rule table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -35,3 +36,6 @@ def test_it_runs(tmp_path: Path, server: Server) -> None:
     assert re.search(row, path.read_text(encoding="utf-8"), re.MULTILINE)
     curves = list(tmp_path.glob("question-formation-limit-60/*/*/curve/*.json"))
     assert len(curves) == len(list(tmp_path.glob("question-formation-limit-60/*/*/checkpoint_*_*.pt"))) > 2
+    for run in tmp_path.glob("question-formation-limit-60/*/tf-strat-seed-?"):
+        clauses = json.loads((run / "clause.json").read_text(encoding="utf-8"))
+        assert clauses["pairs"] == 60 and list(clauses["stacks"]["untrained"]) == ["decoder.layers.2"]
