@@ -26,7 +26,8 @@ import math
 import re
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -254,10 +255,23 @@ def transformation_table(runs: Mapping[str, Sequence[Path]]) -> str:
             *(([getattr(x, name).value for x in gen], 3) for name in ("probability", "conditional_probability")),
             ([x.log_ratio.value for x in gen if x.log_ratio is not None], 2),
         ]
-        rows.append([*name.split(":"), parameters, *(mean_and_deviation(*x) for x in columns), milliseconds])
+        by_subject = found_by_subject(run / "gen.json" for run in folders)
+        rows.append(
+            [*name.split(":"), parameters, *(mean_and_deviation(*x) for x in columns), by_subject, milliseconds]
+        )
     header = ["task", "model", "parameters", "test: sentence, %", "gen: sentence, %", "deciding word, restricted, %"]
-    header += ["its probability", "probability of target", "log ratio", "ms per update"]
+    header += ["its probability", "probability of target", "log ratio", "deciding word by subject", "ms per update"]
     return f"{table(header, rows)}\n"
+
+
+def found_by_subject(results: Iterable[Path]) -> str:
+    """The share of deciding words that are preferred to their rivals, for each type of subject."""
+    shares = defaultdict(list)
+    for path in results:
+        for scores in TransformationResult.read(path).by_subject:
+            if scores.restricted is not None:
+                shares[scores.subject].append(100 * scores.restricted.value)
+    return ", ".join(f"{subject} {mean_and_deviation(values, 1)}" for subject, values in shares.items())
 
 
 TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {

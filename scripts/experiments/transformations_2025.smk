@@ -39,7 +39,10 @@ SMALL = f"-limit-{PAIRS}" if PAIRS < 100000 else ""
 RESULTS = f"transformations-2025/rate-{RATE}-tokens-{TOKENS}{selection('tasks', 'kinds', 'seeds', 'epochs', 'limit')}"
 SPLITS = ("test", "gen")
 NUMBER_OF_CLAUSES = 3000
-CLAUSE = shlex.join(["python", str(Path(workflow.basedir) / "stack_at_clause.py")])
+CLAUSE, PICTURE = (
+    shlex.join(["python", str(Path(workflow.basedir) / script)])
+    for script in ("stack_at_clause.py", "transformations_picture.py")
+)
 CORPORA, TRAINING, GROUPS, WITH_STACK = {}, {}, {}, []
 
 
@@ -68,7 +71,7 @@ for task in TASKS:
 rule all:
     input:
         f"{RESULTS}/table.md",
-        [f"{run}/curve" for run in TRAINING],
+        f"{RESULTS}/curves.png",
         [f"{run}/clause.json" for run in WITH_STACK],
     default_target: True
     localrule: True
@@ -118,6 +121,20 @@ rule curve:
     shell:
         "mkdir -p {output:q}; for checkpoint in {wildcards.model:q}/checkpoint_*_*.pt; do"
         " updates=${{checkpoint##*_}}; {params.command} --json {output:q}/${{updates%.pt}}.json; done > {log:q} 2>&1"
+
+
+rule picture:
+    input:
+        [f"{run}/curve" for run in TRAINING],
+    output:
+        f"{RESULTS}/curves.png",
+    message:
+        "the figure {output}"
+    params:
+        runs=table_arguments(GROUPS),
+    localrule: True
+    shell:
+        "{PICTURE} {output:q} {params.runs}"
 
 
 rule clause:

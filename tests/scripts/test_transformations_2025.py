@@ -32,8 +32,11 @@ def test_it_runs(tmp_path: Path, server: Server) -> None:
     (path,) = tmp_path.glob("transformations-2025/*/table.md")
     share = r" +\d+\.\d ± \d+\.\d \|"
     rest = r" +0\.\d{3} ± 0\.\d{3} \| +0\.\d{3} ± 0\.\d{3} \| +-?\d+\.\d\d ± \d+\.\d\d \|"
-    row = rf"^\| question-formation +\| +tf-strat \| +2\d\d,\d{{3}} \|{3 * share}{rest} +\d+ ± \d+ \|$"
+    subjects = r" RO [\d.]+ ± [\d.]+, RSt [\d.]+ ± [\d.]+, RSi [\d.]+ ± [\d.]+ \|"
+    row = rf"^\| question-formation +\| +tf-strat \| +2\d\d,\d{{3}} \|{3 * share}{rest}{subjects} +\d+ ± \d+ \|$"
     assert re.search(row, path.read_text(encoding="utf-8"), re.MULTILINE)
+    (picture,) = tmp_path.glob("transformations-2025/*/curves.png")
+    assert picture.stat().st_size > 10_000
     curves = list(tmp_path.glob("question-formation-limit-60/*/*/curve/*.json"))
     assert len(curves) == len(list(tmp_path.glob("question-formation-limit-60/*/*/checkpoint_*_*.pt"))) > 2
     for run in tmp_path.glob("question-formation-limit-60/*/tf-strat-seed-?"):

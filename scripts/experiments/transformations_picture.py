@@ -1,0 +1,51 @@
+"""How often models find the deciding word during training, by the type of the subject.
+
+transformations_2025.smk draws it, from the command
+
+python scripts/experiments/transformations_picture.py OUT.png TASK:KIND=RUN[,RUN...] ...
+
+A RUN is a folder with curve/UPDATES.json of fairseq-stack evaluate-transformations, for checkpoints of one training.
+The deciding word is found if the model prefers it to its rivals (restricted). Thin lines are the other runs of a kind.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_stack.evaluation.transformations import TransformationResult
+from fairseq_stack.plots.panels import draw_runs
+from fairseq_stack.plots.style import figure, style
+
+
+def curves(run: Path) -> dict[str, dict[float, float]]:
+    """The share of deciding words that are found, in percent, by number of updates; for each type of subject."""
+    by_subject: dict[str, dict[float, float]] = defaultdict(dict)
+    for path in sorted((run / "curve").glob("*.json"), key=lambda path: int(path.stem)):
+        for scores in TransformationResult.read(path).by_subject:
+            if scores.restricted is not None:
+                by_subject[scores.subject][int(path.stem)] = 100 * scores.restricted.value
+    return by_subject
+
+
+def main(picture: str, *arguments: str) -> None:
+    """Draw a panel for each kind."""
+    runs: dict[str, Sequence[Path]] = {}
+    for argument in arguments:
+        name, _, paths = argument.partition("=")
+        runs[name] = [Path(folder) for folder in paths.split(",")]
+    path = Path(picture)
+    with figure(path, 1, len(runs), (4.2 * len(runs) + 0.6, 3.4), path.suffix[1:]) as panels:
+        for axes, (name, folders) in zip(panels[0], runs.items(), strict=True):
+            of_runs = [curves(folder) for folder in folders]
+            for number, subject in enumerate(of_runs[0]):
+                draw_runs(axes, subject, [of_run[subject] for of_run in of_runs], 0, style(number))
+            axes.set(ylim=(-3, 103), xlabel="updates", ylabel="deciding word found, %")
+            axes.set_title(name.replace(":", ", "), loc="left", fontsize=9)
+            axes.legend(title="subject", fontsize=8)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
