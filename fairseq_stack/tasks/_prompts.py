@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,34 +10,27 @@ import torch
 from fairseq.data import BaseWrapperDataset, Dictionary
 from torch import Tensor, nn
 
-from fairseq_stack.companions import TASK
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_lines, read_text
+from fairseq_stack.evaluation.prompts import read_prompts
+from fairseq_stack.files import read_lines
 
 Labels = Mapping[str, Tensor]
 """The tokens of each label by its text; the last one is the positive class."""
 
-_PREPARE = "fairseq-stack prepare classification"
 
-
-def read_task(data: Path, dictionary: Dictionary) -> Labels | None:
-    """The labels in ``task.json`` of a corpus, which is in the folder of the data or above; None: it is a regression.
+def read_label_tokens(data: Path, dictionary: Dictionary) -> Labels | None:
+    """The labels of a corpus, whose ``task.json`` is in the folder of the data or above; None: it is a regression.
 
     Raises:
-        UserError: there is no such file, or another command wrote it; or the dictionary lacks a token.
+        UserError: see :func:`.read_prompts`; or the dictionary lacks a token of a label.
     """
-    paths = [folder / TASK for folder in (data, data.absolute().parent) if (folder / TASK).is_file()]
-    if not paths:
-        raise UserError(f"{data} has no {TASK}: expected data-bin of {_PREPARE}")
-    try:
-        content = json.loads(read_text(paths[0]))
-        labels = {str(text): list(map(str, tokens)) for text, tokens in (content["labels"] or {}).items()}
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise UserError(f"{paths[0]} is not a {TASK} of {_PREPARE}: {type(error).__name__}: {error}") from error
+    labels = read_prompts(data).labels
+    if labels is None:
+        return None
     for text, tokens in labels.items():
-        if not tokens or not all(token in dictionary for token in tokens):
-            raise UserError(f"{paths[0]}: the dictionary in {data} lacks a token of the label {text!r}")
-    return {text: torch.tensor([*map(dictionary.index, tokens)]) for text, tokens in labels.items()} or None
+        if not all(token in dictionary for token in tokens):
+            raise UserError(f"the dictionary in {data} lacks a token of the label {text!r}; prepare the corpus again")
+    return {text: torch.tensor([*map(dictionary.index, tokens)]) for text, tokens in labels.items()}
 
 
 def read_labels(path: Path, labels: Labels | None, sentences: int) -> Tensor:
@@ -48,7 +40,7 @@ def read_labels(path: Path, labels: Labels | None, sentences: int) -> Tensor:
         UserError: the file is missing, is not aligned with the data, or has another label.
     """
     if not path.is_file():
-        raise UserError(f"{path} is not a file: expected labels as {_PREPARE} writes them")
+        raise UserError(f"{path} is not a file: expected labels as fairseq-stack prepare classification writes them")
     lines = read_lines(path)
     if len(lines) != sentences:
         raise UserError(f"{path}: expected {sentences:,} lines, one for each sentence of the data, got {len(lines):,}")

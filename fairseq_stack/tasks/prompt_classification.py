@@ -11,7 +11,7 @@ from omegaconf import II
 
 from fairseq_stack.modules import PushdownTransformer
 
-from ._prompts import Regressor, WithLabels, read_labels, read_task
+from ._prompts import Regressor, WithLabels, read_label_tokens, read_labels
 from .pushdown_language_modeling import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
 
 TASK = "prompt_classification"
@@ -37,7 +37,7 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
 
     def __init__(self, args: PromptClassificationConfig, *others: Any, **kwargs: Any) -> None:
         super().__init__(args, *others, **kwargs)
-        self.label_tokens = read_task(Path(utils.split_paths(args.data)[0]), self.dictionary)
+        self.label_tokens = read_label_tokens(Path(utils.split_paths(args.data)[0]), self.dictionary)
 
     def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
         """As in fairseq, with a regressor for a regression."""
