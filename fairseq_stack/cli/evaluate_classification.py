@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairseq_stack.companions import require_same_task
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.classification import (
     ClassificationResult,
@@ -14,6 +15,7 @@ from fairseq_stack.evaluation.classification import (
     regression_scores,
 )
 from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import progress
 
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
@@ -59,7 +61,7 @@ example:
 
         corpus = read_prompts(args.data)
         texts, labels = corpus.read(args.split)
-        hub = on_device(load_checkpoint(args, corpus.folder / "data-bin"), args)
+        hub = on_device(load_checkpoint(args, corpus.folder / DATA_BIN), args)
         prompts, attachments = _predicted(hub, corpus, args, texts, labels)
         intervals = intervals_of(args)
         result = ClassificationResult(
@@ -90,11 +92,13 @@ def _predicted(
     import torch
 
     from fairseq_stack.criterions.classification_cross_entropy import label_log_probabilities, predicted_values
+    from fairseq_stack.hub.paths import checkpoints_at
     from fairseq_stack.tasks import PromptClassificationTask
 
     task = hub.task
     if not isinstance(task, PromptClassificationTask) or len(hub.models) != 1:
         raise UserError(f"{args.checkpoint}: expected one model that was trained with --task prompt_classification")
+    require_same_task(checkpoints_at(args.checkpoint)[0], corpus.folder / DATA_BIN)
     if args.attachments is not None:
         task.args.attachments = str(args.attachments)
     task.load_dataset(args.split)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_stack.files import require_writable, written_whole
+from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import Subcommand, add_number
@@ -47,7 +48,7 @@ example:
         paths = {split: folder / f"{split}.attach" for split in corpus.splits}
         for path in paths.values():
             require_writable(path)
-        hub = on_device(load_checkpoint(args, corpus.folder / "data-bin"), args)
+        hub = on_device(load_checkpoint(args, corpus.folder / DATA_BIN), args)
         contents = {}
         for split in paths:
             prompts, labels = corpus.read(split)
