@@ -32,16 +32,16 @@ class ClassificationEvaluation(Evaluation):
     name = ClassificationResult.kind
     summary = "score a language model that labels prompts"
     description = """\
-Score a model of --task prompt_classification on a split of the corpus that fairseq-stack
-prepare classification wrote to DIR. Of all labels, the model predicts the one with the
-highest probability after the prompt. The table shows accuracy, F1 and Matthews'
-correlation, or, for a regression, the correlations of Pearson and Spearman, all with
-bootstrap intervals over prompts. A model that reads tapes reads those of SPLIT.attach,
-as in training."""
+Score a model of --task prompt_classification on a split of the corpus that
+fairseq-stack prepare classification wrote to DIR. The model predicts the label with
+the highest probability after the prompt. The table shows accuracy, F1 and Matthews'
+correlation or, for a regression, the correlations of Pearson and Spearman, all with
+bootstrap intervals over prompts. A model that reads tapes reads those of
+SPLIT.attach, as in training."""
     example = """\
 example:
-  fairseq-stack evaluate-classification checkpoints/rte --data data/rte --split valid \\
-      --json rte.json --csv prompts.csv"""
+  fairseq-stack evaluate-classification checkpoints/rte --data data/rte \\
+      --split valid --json rte.json --csv prompts.csv"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare classification, or its data-bin")

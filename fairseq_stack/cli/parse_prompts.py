@@ -20,10 +20,10 @@ class ParsePrompts(Subcommand):
     name = "parse-prompts"
     summary = "parse prompts for classification by a model that parses"
     description = """\
-Parse the prompts that fairseq-stack prepare classification wrote to DIR by a model that
-parses (pushdown_transformer_lm), and write SPLIT.attach, the attachments of the best
-parse of a beam, as fairseq-train reads them. The parse is that of the prompt alone; the
-tokens of the label attach to themselves."""
+Parse the prompts that fairseq-stack prepare classification wrote to DIR with a model
+that parses (pushdown_transformer_lm). SPLIT.attach has the attachments of the best
+parse of a beam, as fairseq-train reads them. A parse is that of the prompt alone:
+the tokens of its label attach to themselves."""
     example = """\
 example:
   fairseq-stack parse-prompts checkpoints/trees --data data/rte --beam 50"""

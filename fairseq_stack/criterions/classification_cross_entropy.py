@@ -170,7 +170,7 @@ def _counts(log_probabilities: Tensor, labels: Tensor) -> dict[str, float]:
 
 def _moments(values: Tensor, labels: Tensor) -> dict[str, float]:
     """The sums that :func:`.pearson` takes, for values and labels (B,)."""
-    x, y = values.double(), labels.double()
+    x, y = values.detach().double(), labels.double()
     sums = (torch.ones_like(x).sum(), x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), (x * y).sum())
     return {f"_{name}": float(value) for name, value in zip(_MOMENTS, sums, strict=True)}
 

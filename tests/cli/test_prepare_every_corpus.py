@@ -62,7 +62,7 @@ OF_FILES = [
     ),
     Corpus(
         "classification",
-        "--template Gut:{text} --train {raw}/train.tsv --valid {raw}/valid.tsv --test {raw}/test.tsv --like {raw}",
+        "--template Gut:{{text}} --train {raw}/train.tsv --valid {raw}/valid.tsv --test {raw}/test.tsv --like {raw}",
         {
             "data-bin/dict.txt": "schön 1\n",
             **{f"{split}.tsv": "text\tlabel\nschön\t1.5\nnicht schön\t0\n" for split in ("train", "valid", "test")},

@@ -72,7 +72,7 @@ def test_regression(words: str, sentence_avg: bool) -> None:
     assert_normwise_close(loss / size, of_words + 0.3 * squared, 1e-6)
     loss.backward()
     assert model.regressor.weight.grad is not None and model.features.grad is not None
-    assert float(logged["squared_error"]) == pytest.approx(2 * float(squared), rel=1e-5)
+    assert float(logged["squared_error"]) == pytest.approx(2 * squared.item(), rel=1e-5)
 
 
 def reduced(outputs: list[dict[str, Any]]) -> dict[str, float]:

@@ -13,15 +13,15 @@ from ..arguments import Subparsers
 from ._common import add_common, add_strip_cr, options_from, run_corpus
 
 DESCRIPTION = """\
-Sentences with labels, for a language model that is fine-tuned to classify them, as in
-Murty et al. (2023): each example becomes a prompt that ends with the text of its
+Sentences with labels, for a language model that is fine-tuned to classify them, as
+in Murty et al. (2023): each example becomes a prompt that ends with the text of its
 label. Without labels, the task is a regression. Tables are in GLUE's form: the first
-line has the names of the columns, and tabs separate the columns. text/*.label holds
-the labels, and task.json what is needed to compare them.
+line has the names of the columns, and tabs separate the columns. text/*.label has
+the labels, and task.json the template and the tokens of each label.
 
-The prompts are cut as the text of CORPUS is, on which the language model was trained,
-and have its dictionary. The trees of a treebank have words as in the Penn Treebank;
-give --penn if the tables have plain text.
+The language model was trained on CORPUS: the prompts are cut into its tokens, and
+have its dictionary. The words of a treebank are those of the Penn Treebank; give
+--penn if the tables have plain text.
 
 tasks:
   rte, mrpc, sst5    classification, with the prompts of the paper
