@@ -124,4 +124,4 @@ def test_correlation_is_of_all_batches_together() -> None:
 def test_loss_in_the_log() -> None:
     loss, size, logged = criterion()(Model(), sample(torch.tensor([1, 0]), is_label=IS_LABEL))
     values = reduced([logged])
-    assert values["loss"] == values["nll_loss"] == pytest.approx(float(loss) / size / math.log(2), abs=6e-4)
+    assert values["loss"] == values["nll_loss"] == pytest.approx(loss.item() / size / math.log(2), abs=6e-4)
