@@ -87,11 +87,10 @@ class ClassificationCrossEntropyCriterion(FairseqCriterion):
             squared = (values - labels).square()
             loss = loss + self.regression_weight * squared * (size / len(labels))
             logged["squared_error"] = squared.sum().data
-        if not self.training:
-            found = (
-                _moments(values, labels) if is_regression else _counts(label_log_probabilities(model, sample), labels)
-            )
-            logged |= found
+        if not self.training and is_regression:
+            logged |= _moments(values, labels)
+        elif not self.training:
+            logged |= _counts(label_log_probabilities(model, sample), labels)
         logged |= {"loss": loss.sum().data, "nll_loss": words.sum().data, "attach_loss": attached.sum().data}
         return loss.sum() if reduce else loss, size, {**logged, "words": num_words}
 

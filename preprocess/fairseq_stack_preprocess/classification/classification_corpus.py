@@ -125,15 +125,15 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             :func:`.output.corpus_folder`; or binarising failed.
     """
     tokens, task = tokens_of(options.like), options.definition()
-    labels = {} if task.labels is None else label_tokens(task.labels.values(), tokens, options.penn)
+    labels = {} if task.labels is None else label_tokens(task.labels.values(), tokens, options.prompt())
     splits = read_splits(options)
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         counts = {
             split: _write(new / TEXT, split, examples, options, tokens, labels) for split, examples in splits.items()
         }
         _write_task(new / TASK_NAME, options, labels)
-        if tokens.piece_model is not None:
-            shutil.copyfile(tokens.piece_model, new / tokens.piece_model.name)
+        for path in tokens.files:
+            shutil.copyfile(path, new / path.name)
         if options.binarise:
             binarise_language(new, dictionary=tokens.dictionary, splits=tuple(splits))
         _manifest(options, tokens, counts).write(new)
@@ -199,6 +199,6 @@ def plan(options: Options) -> Iterator[str]:
     """What a run would read, in readable lines; nothing is written."""
     tokens, task = tokens_of(options.like), options.definition()
     if task.labels is not None:
-        label_tokens(task.labels.values(), tokens, options.penn)
+        label_tokens(task.labels.values(), tokens, options.prompt())
     for split, examples in read_splits(options).items():
         yield f"{split}: {len(examples):,} examples"

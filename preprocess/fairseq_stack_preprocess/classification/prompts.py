@@ -80,14 +80,18 @@ def parse_labels(labels: Sequence[str]) -> dict[str, str]:
     return named
 
 
-def label_tokens(labels: Iterable[str], tokens: Tokens, penn: bool) -> dict[str, list[str]]:
-    """The tokens of the text of each label.
+def label_tokens(labels: Iterable[str], tokens: Tokens, prompt: Prompt) -> dict[str, list[str]]:
+    """The tokens of the text of each label, after a prompt.
 
     Raises:
-        PrepareError: a token is not in the dictionary, or a label begins with all tokens of another one, so that one
-            would always be more probable.
+        PrepareError: a token is not in the dictionary, or a label begins with all tokens of another one, which
+            would always be at least as probable.
     """
-    cut = {text: list(chain.from_iterable(tokens.cut(words_of([text], penn), "--labels"))) for text in labels}
+    before = prompt.words(dict.fromkeys(prompt.columns, "x"))[-1:]  # A word is cut as the first one only there.
+    cut = {
+        text: list(chain.from_iterable(tokens.cut([*before, *words_of([text], prompt.penn)], "--labels")[1:]))
+        for text in labels
+    }
     for text, pieces in cut.items():
         unknown = [piece for piece in pieces if piece not in tokens.symbols]
         if unknown:

@@ -16,7 +16,8 @@ from .word_classes import known_or_class
 DICTIONARY = f"{DATA_BIN}/dict.txt"
 
 Cut = Callable[[Sequence[str], str], list[list[str]]]
-"""Returns the tokens of each word; PrepareError, which names a place, if a word cannot be in the corpus."""
+"""Returns the tokens of each word of a text, from its beginning; PrepareError, which names a place, if a word cannot be
+in the corpus. The tokens of a word depend on no other word; those of the first word may differ."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,14 @@ class Tokens:
         cut: cuts words into them.
         dictionary: fairseq's dictionary.
         symbols: the tokens in the dictionary.
-        piece_model: the file by which words are cut; None if tokens are words.
+        files: what words are cut by, which is to lie next to other text in these tokens; none if tokens are words.
         packages: the distributions that cut.
     """
 
     cut: Cut
     dictionary: Path
     symbols: frozenset[str]
-    piece_model: Path | None = None
+    files: tuple[Path, ...] = ()
     packages: tuple[str, ...] = ()
 
 
@@ -58,7 +59,7 @@ def tokens_of(folder: Path) -> Tokens:
             cutter = PieceCutter(model.read_bytes())
         except (RuntimeError, OSError) as error:
             raise PrepareError(f"{model} is not a SentencePiece model") from error
-        return Tokens(cutter.cut, path, symbols, model, ("sentencepiece",))
+        return Tokens(cutter.cut, path, symbols, (model,), ("sentencepiece",))
     return Tokens(_words(symbols, _has_classes(root / MANIFEST_NAME)), path, symbols)
 
 
