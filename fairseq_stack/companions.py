@@ -21,6 +21,7 @@ MANIFEST = "corpus-manifest.json"
 """The name of its copy next to checkpoints."""
 TASK = "task.json"
 PIECE_MODELS = ("sentencepiece.*.model", "spm.model")
+_FACTS = ("task", "alphabet", "blank", "scored", "template", "penn", "labels")
 OWN_PIECE_MODEL = "sentencepiece.bpe.model"
 """The model that the user named with ``--sentencepiece-model``, as fairseq's ``from_pretrained`` looks for it."""
 
@@ -49,7 +50,7 @@ def _facts_of_task(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(read_text(path))
         facts = content if path.name == TASK else content.get("options", {})
-        return {key: facts[key] for key in ("task", "alphabet", "blank", "scored") if facts.get(key) is not None}
+        return {key: facts[key] for key in _FACTS if facts.get(key) is not None}
     except (AttributeError, RecursionError, ValueError) as error:
         raise UserError(f"{path} is not a file of fairseq-stack prepare: {error}") from error
 

@@ -56,7 +56,8 @@ def test_commands_of_the_documentation() -> None:
         words for page in (DOCUMENT, EVALUATION) for block in page.blocks("bash") for words in commands(block)
     ]
     assert {words[1] for words in documented if words[0] == "prepare"} == set(NAMES)
-    assert {words[0] for words in documented} == {"prepare", "show", "evaluate-cfl", "evaluate-transformations"}
+    evaluations = {"evaluate-cfl", "evaluate-classification", "evaluate-transformations"}
+    assert {words[0] for words in documented} == {"prepare", "show", *evaluations}
     for words in documented:
         check(words)
 

@@ -19,6 +19,12 @@ from tests.documents import REPOSITORY, Document, Replacement, run_block
 SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
 SIZES = {"train": 10, "valid": 2, "test": 1}
 TREE = "(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))\n"
+ANSWERS = "(S (UH Yes) (. .))\n(S (UH No) (. .))\n"
+PAIRS = """\
+index\tsentence1\tsentence2\tlabel
+0\tThe dog sleeps.\tThe dog sleeps.\tentailment
+1\tThe dog sleeps.\tThe cat sleeps.\tnot_entailment
+"""
 ONE_EPOCH = (re.compile(r"--max-epoch \d+"), "--max-epoch 1")
 SMALL_BRACKETS = (
     "--bracket-types 2 --train-size 40 --valid-size 5 --test-size 3 --distance-size 3 --depth-to 15 --depth-strings 1"
@@ -123,7 +129,7 @@ RUN_TOGETHER = [
         ("reversal.json", "reversal.png", "checkpoints/own/checkpoint_best.pt"),
     ),
     Pages(
-        ("docs/pushdown.md",),
+        ("docs/pushdown.md", "docs/classification.md"),
         (
             (re.compile(r"--own-tapes-after \d+"), "--own-tapes-after 1"),
             (re.compile(r"--max-epoch \d+|--max-update \d+"), "--max-update 2"),
@@ -136,9 +142,11 @@ RUN_TOGETHER = [
             r"^\| F1 without punctuation +\| +\d+\.\d\d % \|",
             r"^\| closing brackets +\| number \| gold parses \|",
             r"^\| best runs +\| +\d+\.\d\d \|",
+            r"^\| F1 \(Yes\) +\| +\d+\.\d\d % \|",
         ),
-        ("trees.json",),
-        {f"{split}.txt": TREE * 8 for split in SIZES},
+        ("trees.json", "rte.json", "prompts.csv"),
+        {f"{split}.txt": TREE * 8 + ANSWERS * 2 for split in SIZES}
+        | {f"RTE/{split}.tsv": PAIRS for split in ("train", "dev")},
     ),
 ]
 

@@ -11,11 +11,11 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 assert "stack_transformer_nd_small" in ARCH_MODEL_REGISTRY
 assert "pushdown_transformer_lm_dyck" in ARCH_MODEL_REGISTRY
-assert {"pushdown_language_modeling", "stack_translation"} <= TASK_REGISTRY.keys()
+assert {"prompt_classification", "pushdown_language_modeling", "stack_translation"} <= TASK_REGISTRY.keys()
 from fairseq.optim.lr_scheduler import LR_SCHEDULER_REGISTRY
 assert "validation_plateau" in LR_SCHEDULER_REGISTRY
 from fairseq.criterions import CRITERION_REGISTRY
-assert {"pushdown_cross_entropy", "torch_cross_entropy"} <= CRITERION_REGISTRY.keys()
+assert {"classification_cross_entropy", "pushdown_cross_entropy", "torch_cross_entropy"} <= CRITERION_REGISTRY.keys()
 """
 
 ORDERS = {

@@ -98,17 +98,23 @@ def test_commands_that_need_fairseq_say_so_in_one_line(corpus: Path, tmp_path: P
     assert cli.main(["prepare", *pairs, *sizes]) == 0
     (tmp_path / "pairs.jsonl").write_text(pair("0"))
     suite_file(tmp_path / "suite.json")
+    (tmp_path / "prompts" / "text").mkdir(parents=True)
+    (tmp_path / "prompts" / "text" / "test.txt").write_text("good Yes\n")
+    (tmp_path / "prompts" / "text" / "test.label").write_text("Yes\n")
+    (tmp_path / "prompts" / "task.json").write_text('{"task": "any", "labels": {"No": ["No"], "Yes": ["Yes"]}}')
     given = set(tmp_path.iterdir())
     commands = [
         f"average {MODEL} --output {tmp_path}/average.pt",
         f"doctor --user-dir {tmp_path}",
         f"evaluate-blimp {MODEL} --blimp {tmp_path}",
         f"evaluate-cfl {MODEL} --data {corpus}",
+        f"evaluate-classification {MODEL} --data {tmp_path}/prompts",
         f"evaluate-pushdown {MODEL} --data {corpus}",
         f"evaluate-syntaxgym {MODEL} --suites {tmp_path}",
         f"evaluate-transduction {MODEL} --data {corpus}",
         f"evaluate-transformations {MODEL} --data {tmp_path}/pairs",
         f"inspect {MODEL} --text 0 --output {tmp_path}/weights.json",
+        f"parse-prompts {MODEL} --data {tmp_path}/prompts",
         f"show {corpus}",
         f"surprisal {MODEL} {tmp_path}/sentences",
     ]

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict
 
+from fairseq_stack_preprocess.text.penn import penn_splitter
+
 from .arguments import add_number
 from .checkpoint import add_device
 
@@ -81,7 +83,8 @@ def text_changer(args: argparse.Namespace) -> tuple[Callable[[str], str], str]:
     """
     steps: dict[str, Callable[[str], str]] = {}
     if args.penn:
-        steps["penn"] = _penn()
+        split = penn_splitter()
+        steps["penn"] = lambda sentence: " ".join(split(sentence))
     if args.lowercase:
         steps["lowercase"] = str.lower
     if args.without_punctuation:
@@ -93,13 +96,6 @@ def text_changer(args: argparse.Namespace) -> tuple[Callable[[str], str], str]:
         return sentence
 
     return change, "+".join(steps) or "as-is"
-
-
-def _penn() -> Callable[[str], str]:
-    from nltk.tokenize import TreebankWordTokenizer
-
-    tokenizer = TreebankWordTokenizer()
-    return lambda sentence: " ".join(tokenizer.tokenize(sentence))
 
 
 def _without_punctuation(sentence: str) -> str:

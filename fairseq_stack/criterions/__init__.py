@@ -4,16 +4,21 @@
   DuSell & Chiang, 2024);
 - ``pushdown_cross_entropy``: the loss of words and of what they attach to (Murty et al., 2023, Eq. 7);
 - ``operation_cross_entropy``: the loss of words and of a nondeterministic stack's operations, by gold parses;
+- ``classification_cross_entropy``: the loss of prompts and their labels, and how often labels are right (2023);
 - ``transduction``: the mean over strings, summed over positions, and accuracy (Hao et al., 2018).
 
 Each is one file: the options, then ``forward``, which computes the loss of a batch, then ``reduce_metrics``, which adds
-up what workers have logged. This package imports ``modules`` and ``compat``.
+up what workers have logged. This package imports ``modules``, ``agreement`` and ``compat``.
 """
 
 from fairseq_stack import compat
 
 compat.apply()
 
+from fairseq_stack.criterions.classification_cross_entropy import (  # noqa: E402
+    ClassificationCrossEntropyCriterion,
+    ClassificationCrossEntropyCriterionConfig,
+)
 from fairseq_stack.criterions.operation_cross_entropy import (  # noqa: E402
     OperationCrossEntropyCriterion,
     OperationCrossEntropyCriterionConfig,
@@ -29,6 +34,8 @@ from fairseq_stack.criterions.torch_cross_entropy import (  # noqa: E402
 from fairseq_stack.criterions.transduction import TransductionCriterion, TransductionCriterionConfig  # noqa: E402
 
 __all__ = [
+    "ClassificationCrossEntropyCriterion",
+    "ClassificationCrossEntropyCriterionConfig",
     "OperationCrossEntropyCriterion",
     "OperationCrossEntropyCriterionConfig",
     "PushdownCrossEntropyCriterion",

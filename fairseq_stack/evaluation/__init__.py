@@ -8,7 +8,8 @@ JSON and its table. The results, with the functions that compute their values:
 - evaluate-pushdown: :mod:`.pushdown`, with :mod:`.parsed_corpus`, :mod:`.unlabelled_f1` (Appendix C of Murty et al.,
   2023) and :mod:`.closing_brackets` (their Table 1);
 - evaluate-transformations: :mod:`.transformations`; :mod:`.transformation_pairs` reads the pairs;
-- evaluate-blimp: :mod:`.blimp`; evaluate-syntaxgym: :mod:`.syntaxgym`; evaluate-transduction: :mod:`.transduction`.
+- evaluate-blimp: :mod:`.blimp`; evaluate-syntaxgym: :mod:`.syntaxgym`; evaluate-transduction: :mod:`.transduction`;
+- evaluate-classification: :mod:`.classification`; :mod:`.prompts` reads the prompts.
 
 :mod:`.intervals` is the bootstrap of all of them, :mod:`.scores` makes signatures, :mod:`.markdown` and :mod:`.latex`
 make tables. :mod:`.training_log`, :mod:`.training_curve` and :mod:`.word_scores` read the outputs of ``fairseq-train``

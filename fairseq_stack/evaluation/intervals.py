@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from .results import Estimate
+
+Columns: TypeAlias = "Sequence[Any]"
+"""NumPy arrays of equal length."""
 
 INDICES_AT_ONCE = 2_000_000
 """How many resampled strings are summed together at most."""
@@ -51,3 +55,20 @@ class Intervals:
         tail = (1 - self.confidence) / 2
         low, high = np.quantile(np.concatenate(parts), [tail, 1 - tail])
         return Estimate(math.fsum(sums) / sum(counts), float(low), float(high))
+
+    def of_statistic(self, statistic: Callable[[Columns], float], columns: Columns, stream: int) -> Estimate:
+        """The estimate of a statistic of N examples, which draws them with replacement.
+
+        Args:
+            statistic: of columns with an entry for each example.
+            columns: each (N,).
+            stream: as for :meth:`of_rate`.
+        """
+        import numpy as np
+
+        generator = np.random.default_rng((self.seed, stream))
+        draws = (generator.integers(len(columns[0]), size=len(columns[0])) for _ in range(self.number))
+        values = [statistic([column[drawn] for column in columns]) for drawn in draws]
+        tail = (1 - self.confidence) / 2
+        low, high = np.quantile(values, [tail, 1 - tail])
+        return Estimate(statistic(columns), float(low), float(high))

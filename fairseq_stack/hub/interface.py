@@ -118,9 +118,9 @@ class Hub(GeneratorHubInterface):
     def _build_batches(self, tokens: Sequence[Tensor], skip_invalid_size_inputs: bool = False) -> Iterator[Any]:
         """As fairseq's, for sentences of which :meth:`generate` has checked the lengths."""
         lengths = lengths_of(tokens)
-        return self._batches(self.task.build_dataset_for_inference(tokens, lengths), lengths)
+        return self.batches(self.task.build_dataset_for_inference(tokens, lengths), lengths)
 
-    def _batches(self, dataset: FairseqDataset, lengths: np.ndarray) -> Iterator[Any]:
+    def batches(self, dataset: FairseqDataset, lengths: np.ndarray) -> Iterator[Any]:
         """Batches of similar lengths, of the sizes of training; a sentence may be longer than ``--max-tokens``."""
         options = self.cfg.dataset
         for numbers in batches_of_lengths(lengths.tolist(), options.batch_size, options.max_tokens):
@@ -130,7 +130,7 @@ class Hub(GeneratorHubInterface):
     def _score(self, dataset: FairseqDataset, lengths: np.ndarray) -> list[Hypothesis]:
         """The hypothesis of each sample of a dataset with targets."""
         score = partial(SequenceScorer(self.tgt_dict).generate, self.models)
-        return [best for best, *_ in in_order(score, self._batches(dataset, lengths))]
+        return [best for best, *_ in in_order(score, self.batches(dataset, lengths))]
 
 
 class TranslationHub(Hub):

@@ -101,6 +101,33 @@ def score_parses(
 
 
 @torch.no_grad()
+def best_parses(
+    hub: Hub, strings: Sequence[Sequence[str]], *, beam_size: int, max_tokens: int, are_prefixes: bool
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield for each string its position and the attachments of its best parse, shorter strings first.
+
+    Args:
+        hub: what ``from_pretrained`` returns.
+        strings: strings of symbols.
+        beam_size: number of parses kept.
+        max_tokens: the maximum number of tokens at a time, in all parses of a beam (a single string may have more).
+        are_prefixes: whether the strings continue.
+
+    Raises:
+        UserError: as for :func:`score_parses`.
+    """
+    hub = require_parses(hub)
+    network = network_of(hub)
+    for batch, targets in _batches(hub, strings, max_tokens // beam_size):
+        for number, parses in zip(
+            batch, parse_all(network, targets[:, :-1], beam_size=beam_size, are_prefixes=are_prefixes), strict=True
+        ):
+            if not math.isfinite(parses.log_probability):
+                raise UserError(f"the model's probability of string {number + 1} is 0 or not a number")
+            yield number, parses.attachments[0].tolist()
+
+
+@torch.no_grad()
 def score_best_runs(
     hub: Hub, strings: Sequence[Sequence[str]], *, max_tokens: int, choices: Sequence[str] | None = None
 ) -> Iterator[tuple[int, None, Scored]]:

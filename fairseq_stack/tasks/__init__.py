@@ -4,7 +4,8 @@
   batches and losses (DuSell & Chiang, 2020 and 2024);
 - ``stack_truncated_bptt``: a text as one stream, whose state is carried from segment to segment (2022);
 - ``stack_transduction``: pairs of strings of the same length (Hao et al., 2018);
-- ``pushdown_language_modeling``: sentences with their parses, as tapes (Murty et al., 2023).
+- ``pushdown_language_modeling``: sentences with their parses, as tapes (Murty et al., 2023);
+- ``prompt_classification``: prompts with labels, and with parses if the model reads tapes (2023).
 
 Begin with ``stack_language_modeling.py``. A file whose name begins with an underscore holds what a task puts into its
 batches, or keeps between them. Options are read by fairseq at run time: their annotations must not be postponed.
@@ -16,6 +17,7 @@ from fairseq_stack import compat
 
 compat.apply()
 
+from .prompt_classification import PromptClassificationConfig, PromptClassificationTask  # noqa: E402
 from .pushdown_language_modeling import (  # noqa: E402
     PushdownLanguageModelingConfig,
     PushdownLanguageModelingTask,
@@ -26,6 +28,8 @@ from .stack_translation import StackTranslationConfig, StackTranslationTask  # n
 from .truncated_bptt import StackTruncatedBPTTConfig, StackTruncatedBPTTTask  # noqa: E402
 
 __all__ = [
+    "PromptClassificationConfig",
+    "PromptClassificationTask",
     "PushdownLanguageModelingConfig",
     "PushdownLanguageModelingTask",
     "StackLanguageModelingConfig",

@@ -49,9 +49,14 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
     """Language modeling of sentences with their parses. Batches have the tapes; see :class:`WithAttachments`.
 
     What has no parses, such as the input of ``fairseq-interactive``, is read with the model's own decisions.
+
+    Attributes:
+        has_tapes: tells models that batches may have tapes.
+        has_parses: whether the data have parses.
     """
 
     has_tapes = True
+    has_parses = True
 
     def __init__(
         self,
@@ -97,11 +102,15 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
             UserError: see :func:`read_attachments`.
         """
         super().load_dataset(split, epoch, combine, **kwargs)
+        if self.has_parses:
+            folder = self.text_folder(epoch) if self.args.attachments is None else Path(self.args.attachments)
+            dataset = self.datasets[split]
+            self.datasets[split] = WithAttachments(dataset, read_attachments(folder / f"{split}.attach", dataset.sizes))
+
+    def text_folder(self, epoch: int = 1) -> Path:
+        """The folder with the files that have a line for each sentence of the data of an epoch."""
         paths = utils.split_paths(self.args.data)
-        data = Path(paths[(epoch - 1) % len(paths)])
-        folder = data.absolute().parent / "text" if self.args.attachments is None else Path(self.args.attachments)
-        dataset = self.datasets[split]
-        self.datasets[split] = WithAttachments(dataset, read_attachments(folder / f"{split}.attach", dataset.sizes))
+        return Path(paths[(epoch - 1) % len(paths)]).absolute().parent / "text"
 
     def train_step(
         self, sample: dict[str, Any], model: Any, criterion: Any, optimizer: Any, update_num: int, *args: Any, **kw: Any

@@ -1,10 +1,11 @@
 """Corpora for fairseq_stack: text, side files, a manifest and fairseq's binary format.
 
 There is one package for each family of corpora: :mod:`.cfl`, :mod:`.mt`, :mod:`.trees`, :mod:`.nested`,
-:mod:`.transduction` and :mod:`.transformations`. They share :mod:`.text`, and three modules that ``fairseq_stack``
-also uses: :mod:`.errors`, :mod:`.progress`, and the names of what a corpus folder holds (:mod:`.layout`). A package
-imports only what is shared, and no other package of corpora. Neither torch nor fairseq is imported: binarising runs
-fairseq's own command in a separate process.
+:mod:`.transduction`, :mod:`.transformations` and :mod:`.classification`. They share :mod:`.text`, and three modules
+that ``fairseq_stack`` also uses: :mod:`.errors`, :mod:`.progress`, and the names of what a corpus folder holds
+(:mod:`.layout`). A package imports only what is shared, and no other package of corpora; only :mod:`.classification`
+cuts text as :mod:`.trees` does. Neither torch nor fairseq is imported: binarising runs fairseq's own command in a
+separate process.
 
 A corpus is a module of one shape:
 

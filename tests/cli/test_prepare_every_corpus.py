@@ -61,6 +61,15 @@ OF_FILES = [
         "g.txt",
     ),
     Corpus(
+        "classification",
+        "--template Gut:{{text}} --train {raw}/train.tsv --valid {raw}/valid.tsv --test {raw}/test.tsv --like {raw}",
+        {
+            "data-bin/dict.txt": "schön 1\n",
+            **{f"{split}.tsv": "text\tlabel\nschön\t1.5\nnicht schön\t0\n" for split in ("train", "valid", "test")},
+        },
+        "valid.tsv",
+    ),
+    Corpus(
         "mt",
         "--source de --target en --train {raw}/c --valid {raw}/c --test {raw}/c --pieces 40",
         PAIRS,
@@ -224,7 +233,7 @@ def check_manifest(corpus: Corpus, raw: Path, out: Path) -> None:
     assert {"fairseq_stack", "python"} <= manifest["versions"].keys()
     further = ["gen"] if corpus.name == "transformations" else []
     assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test", *further]
-    read = ("ptb", "ptb --mikolov", "treebank", "transduction natural_agreement")
+    read = ("classification", "ptb", "ptb --mikolov", "treebank", "transduction natural_agreement")
     assert ("seed" in manifest["options"]) == (corpus.name not in read)
     assert manifest["outputs"] == describe_files(out)
     hashes = {hashlib.sha256((raw / name).read_bytes()).hexdigest() for name in corpus.files}

@@ -15,6 +15,8 @@ from fairseq_stack import cli
 from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
+from fairseq_stack_preprocess.classification import classification_corpus as classification
+from fairseq_stack_preprocess.classification.tasks import TASKS as PROMPTS
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
 from fairseq_stack_preprocess.transduction import natural
@@ -35,11 +37,16 @@ HARDEST = {name: 1.5 + number for number, name in enumerate(LANGUAGES["hardest-c
 HARDEST["semicolon_probability"] = 0.5
 FLAGS_OF_HARDEST = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in HARDEST.items())
 
+EXAMPLES = "classification out --train x --valid y --like z"
+PATHS = (P, Path("y"), Path("z"))
+
 DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     *((f"cfl out --task {task}", cfl, cfl.Options(task=task)) for task in LANGUAGES),
     (f"cfl out --task hardest-cfl {FLAGS_OF_HARDEST}", cfl, cfl.Options(task="hardest-cfl", parameters=HARDEST)),
     ("cfl out --grammar x", cfl, cfl.Options(grammar=P)),
     ("cfl out --task bounded-dyck", bounded_dyck, bounded_dyck.Options()),
+    *((f"{EXAMPLES} --task {task}", classification, classification.Options(*PATHS, task=task)) for task in PROMPTS),
+    (f"{EXAMPLES} --template {{a}}", classification, classification.Options(*PATHS, template="{a}")),
     ("reversal out", reversal, reversal.Options()),
     ("nested-translation out", nested, nested.Options()),
     (MT, mt, mt.Options("de", "en", (P,), P, P)),
@@ -72,6 +79,12 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
         "--depth-from 5 --depth-to 6 --depth-strings 7 --seed 1 --test-seed 2 --limit 7",
         {"valid_size": 6, **dict.fromkeys(("train_size", "test_size", "distance_size", "depth_strings"), 7)},
     ),
+    (
+        f"{EXAMPLES} --task rte",
+        "--test x --labels a=b c=d --label-column e --penn --strip-cr --limit 2",
+        {"test": P, "labels": ("a=b", "c=d"), "limit": 2},
+    ),
+    (f"{EXAMPLES} --template {{a}}", "--template b{c}", {}),
     ("reversal out", f"{MANY} --symbols 3 --min-length 6 --max-length 8", {}),
     ("nested-translation out", f"{MANY} --depth 2 --test-depth 4", {}),
     (
@@ -160,6 +173,9 @@ MISTAKES = {
     "cfl out --grammar bad": "bad, line 2: T has no rule; a terminal is written 'T'",
     "cfl out --task dyck --max-depth 3": "--max-depth needs --task bounded-dyck",
     "cfl out --task bounded-dyck --batch-size 3": "--batch-size is not an option of --task bounded-dyck",
+    EXAMPLES: "--task or --template is required",
+    f"{EXAMPLES} --task rte --labels Yes": "--labels: expected LABEL=TEXT for two different labels or more, got Yes",
+    f"{EXAMPLES} --template {{a}}": "z has no data-bin/dict.txt; expected the corpus that the model was trained on",
     "reversal out --min-length 2 --max-length 2": "none of the 2 strings of length 2",
     "mt out --source de": "missing: --target, --train, --valid, --test; or give --preset",
     MT: "--train: no text for x: expected x.de and x.en; ",

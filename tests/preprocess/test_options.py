@@ -12,6 +12,7 @@ import pytest
 
 from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
+from fairseq_stack_preprocess.classification import classification_corpus as classification
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
@@ -25,6 +26,7 @@ GOOD: dict[str, Any] = {
     "cfl": cfl.Options(task="dyck"),
     "bounded": bounded_dyck.Options(),
     "reversal": reversal.Options(),
+    "classification": classification.Options(P, P, P, task="rte"),
     "nested": nested.Options(),
     "mt": mt.Options("de", "en", (P,), P, P),
     "ptb": ptb.Options(P),

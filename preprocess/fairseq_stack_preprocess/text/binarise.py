@@ -46,14 +46,16 @@ def binarise_translation(
     _preprocess(folder, options, dictionaries, suffix="", text=text, further=further, workers=workers)
 
 
-def binarise_language(folder: Path, *, dictionary: Path | None = None, further: Sequence[str] = ()) -> None:
-    """Binarise ``text/{train,valid,test}.txt`` into ``data-bin`` for language modelling.
+def binarise_language(
+    folder: Path, *, dictionary: Path | None = None, further: Sequence[str] = (), splits: Sequence[str] = SPLITS
+) -> None:
+    """Binarise ``text/SPLIT.txt`` of the splits into ``data-bin`` for language modelling.
 
     ``dictionary`` is a file in fairseq's format; None: the dictionary has the words of train, frequent ones first.
     ``further`` are the names of further splits, which are binarised as well.
     """
     dictionaries = [] if dictionary is None else [dictionary]
-    _preprocess(folder, ["--only-source"], dictionaries, suffix=f".{SUFFIX}", further=further)
+    _preprocess(folder, ["--only-source"], dictionaries, suffix=f".{SUFFIX}", further=further, splits=splits)
 
 
 def _preprocess(
@@ -64,12 +66,13 @@ def _preprocess(
     suffix: str,
     text: str = TEXT,
     further: Sequence[str] = (),
+    splits: Sequence[str] = SPLITS,
     workers: int = 1,
 ) -> None:
     """Run fairseq-preprocess, with no made-up words in the dictionary (``--padding-factor 1``)."""
     data_bin = folder / DATA_BIN
     words = [*options, "--destdir", DATA_BIN, "--padding-factor", "1", "--workers", str(workers)]
-    for split in SPLITS:
+    for split in splits:
         names = [split, *further] if split == "test" else [split]
         words += [f"--{split}pref", ",".join(f"{text}/{name}{suffix}" for name in names)]
     for flag, dictionary in zip(("--srcdict", "--tgtdict"), dictionaries, strict=False):

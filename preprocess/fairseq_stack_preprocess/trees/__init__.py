@@ -13,5 +13,6 @@ module               what
 :mod:`.ptb`          the Penn Treebank, as Dyer et al. (2016) prepared it
 :mod:`.mikolov`      the Penn Treebank's text, as Mikolov prepared it: it has no trees
 :mod:`.treebank`     a user's own trees
+:mod:`.tokens`       further text in the tokens of a corpus
 ==================== =================================================================
 """

@@ -1,0 +1,85 @@
+"""Prompts with labels, as ``prepare classification`` writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_stack.companions import TASK
+from fairseq_stack.errors import UserError
+from fairseq_stack.files import read_lines, read_text
+from fairseq_stack_preprocess.layout import SUFFIX, TEXT
+
+Line = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """A corpus of prompts.
+
+    Attributes:
+        folder: its folder.
+        task: the name of the task.
+        labels: the tokens of each label by its text; None: the task is a regression.
+    """
+
+    folder: Path
+    task: str
+    labels: Mapping[str, Line] | None
+
+    @property
+    def text(self) -> Path:
+        """The folder with the files that have a line for each prompt."""
+        return self.folder / TEXT
+
+    @property
+    def splits(self) -> list[str]:
+        """The names of the splits."""
+        return sorted(path.stem for path in self.text.glob("*.label"))
+
+    def read(self, split: str) -> tuple[list[Line], list[str]]:
+        """The tokens of each prompt, without its label, and the labels.
+
+        Raises:
+            UserError: there is no such split, or its files do not fit together.
+        """
+        paths = [self.text / f"{split}.{suffix}" for suffix in (SUFFIX, "label")]
+        if not all(path.is_file() for path in paths):
+            raise UserError(f"{self.folder} has no split {split}; it has {', '.join(self.splits)}")
+        lines, labels = map(read_lines, paths)
+        if len(lines) != len(labels):
+            raise UserError(f"{paths[1]}: expected {len(lines):,} lines, as {paths[0].name} has, got {len(labels):,}")
+        tokens = [tuple(line.split()) for line in lines]
+        if self.labels is None:
+            return tokens, labels
+        prompts = []
+        for number, (line, label) in enumerate(zip(tokens, labels, strict=True), start=1):
+            of_label = self.labels.get(label, ())
+            if not of_label or line[-len(of_label) :] != of_label:
+                raise UserError(f"{paths[0]}, line {number}: expected the label {label!r} at the end")
+            prompts.append(line[: -len(of_label)])
+        return prompts, labels
+
+
+def read_prompts(folder: Path) -> Prompts:
+    """Read what a corpus of prompts is about.
+
+    Args:
+        folder: the folder of the corpus, or its ``data-bin``; or of a checkpoint, next to which are its companions.
+
+    Raises:
+        UserError: the folder holds no such corpus.
+    """
+    roots = [root for root in (folder, folder.absolute().parent) if (root / TASK).is_file()]
+    if not roots:
+        raise UserError(f"{folder} has no {TASK}: expected a corpus of fairseq-stack prepare classification")
+    path = roots[0] / TASK
+    try:
+        content = json.loads(read_text(path))
+        task, labels = str(content["task"]), content["labels"]
+        tokens = None if labels is None else {str(name): tuple(map(str, of_it)) for name, of_it in labels.items()}
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is not a {TASK} of fairseq-stack prepare classification: {error!r}") from error
+    return Prompts(roots[0], task, tokens)

@@ -1,0 +1,90 @@
+"""Agreement of predictions with labels: by hand, and as scikit-learn and SciPy compute it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairseq_stack.agreement import ClassCounts
+from fairseq_stack.agreement import pearson as pearson_of_sums
+from fairseq_stack.evaluation.classification import (
+    LabelledPrompt,
+    classification_scores,
+    pearson,
+    ranks,
+    regression_scores,
+    spearman,
+)
+from fairseq_stack.evaluation.intervals import Intervals
+
+INTERVALS = Intervals(200, 0.9, 0)
+
+
+def test_two_classes_by_hand() -> None:
+    """3 true positives, 1 false positive, 2 false negatives, 4 true negatives."""
+    pairs = [("Yes", "Yes")] * 3 + [("Yes", "No")] + [("No", "Yes")] * 2 + [("No", "No")] * 4
+    prompts = [LabelledPrompt(("a",), label, predicted, {}) for predicted, label in pairs]
+    scores = classification_scores(prompts, ("No", "Yes"), INTERVALS)
+    assert scores.accuracy.value == pytest.approx(7 / 10)
+    assert scores.f1.value == pytest.approx(6 / 9)
+    assert scores.matthews.value == pytest.approx((3 * 4 - 1 * 2) / (4 * 5 * 6 * 5) ** 0.5)
+    for estimate in (scores.accuracy, scores.f1, scores.matthews):
+        assert estimate.low < estimate.value < estimate.high
+    other_way = classification_scores(prompts, ("Yes", "No"), INTERVALS)
+    assert other_way.f1.value == pytest.approx(8 / 11)
+    assert other_way.matthews.value == pytest.approx(scores.matthews.value)
+
+
+def test_ranks() -> None:
+    assert ranks(np.array([3.0, 1.0, 3.0, 2.0, 3.0])).tolist() == [4, 1, 4, 2, 4]
+
+
+def test_nothing_varies() -> None:
+    counts = ClassCounts(right=(0, 3), predicted=(0, 5), labelled=(2, 3))
+    assert (counts.matthews(), counts.accuracy()) == (0, 0.6)
+    assert ClassCounts(right=(4, 0), predicted=(4, 0), labelled=(4, 0)).f1() == 0
+    constant, rising = np.full(3, 0.1), np.arange(3.0)
+    assert pearson([constant, rising]) == pearson([rising, constant]) == spearman([constant, rising]) == 0
+    assert pearson_of_sums(3, 6, 3, 12, 5, 6) == 0
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_as_scikit_learn(classes: int) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(classes)
+    labels = rng.integers(classes, size=80)
+    predicted = np.where(rng.random(80) < 0.5, labels, rng.integers(classes, size=80))
+    names = [f"label {number}" for number in range(classes)]
+    prompts = [LabelledPrompt((), names[y], names[x], {}) for x, y in zip(predicted, labels, strict=True)]
+    scores = classification_scores(prompts, names, INTERVALS)
+    assert scores.accuracy.value == pytest.approx(metrics.accuracy_score(labels, predicted))
+    assert scores.f1.value == pytest.approx(
+        metrics.f1_score(labels, predicted, average="binary" if classes == 2 else "macro")
+    )
+    assert scores.matthews.value == pytest.approx(metrics.matthews_corrcoef(labels, predicted))
+
+
+def test_as_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    y = rng.integers(6, size=60) / 2
+    x = np.round(y + rng.normal(size=60), 1)
+    scores = regression_scores([LabelledPrompt((), *pair, {}) for pair in zip(y, x, strict=True)], INTERVALS)
+    assert ranks(x).tolist() == stats.rankdata(x).tolist()
+    assert scores.pearson.value == pytest.approx(stats.pearsonr(x, y).statistic)
+    assert scores.spearman.value == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert pearson_of_sums(60, *map(float, (x.sum(), y.sum(), x @ x, y @ y, x @ y))) == pytest.approx(
+        scores.pearson.value
+    )
+    expected = stats.bootstrap(
+        (x, y),
+        lambda *pair: stats.pearsonr(*pair).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=200,
+        confidence_level=0.9,
+        method="percentile",
+        rng=1,
+    )
+    interval = (scores.pearson.low, scores.pearson.high)
+    assert interval == pytest.approx(tuple(expected.confidence_interval), abs=0.05)

@@ -1,0 +1,74 @@
+"""The task prompt_classification: batches have labels and, in validation, the same prompts with each label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fairseq_stack.tasks import PromptClassificationConfig, PromptClassificationTask
+from tests.end_to_end.fairseq_commands import run
+
+LINES = {"txt": ["the dog is happy : no", "go : oh yes", "a : no"], "label": ["no", "oh yes", "no"]}
+ATTACHMENTS = ["1 1 3 2 5 6", "1 1 3 4", "1 2 3"]
+TASK_FILE = '{"task": "any", "labels": {"no": ["no"], "oh yes": ["oh", "yes"]}}'
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as fairseq-stack prepare classification and parse-prompts write it."""
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "text").mkdir()
+    for split in ("train", "valid"):
+        for suffix, lines in {**LINES, "attach": ATTACHMENTS}.items():
+            (folder / "text" / f"{split}.{suffix}").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "task.json").write_text(TASK_FILE)
+    texts = [word for split in ("train", "valid") for word in (f"--{split}pref", folder / "text" / f"{split}.txt")]
+    run("preprocess", "--only-source", *texts, "--destdir", folder / "data-bin")
+    return folder
+
+
+def batch_of(corpus: Path, split: str, has_parses: bool, **options: Any) -> tuple[PromptClassificationTask, Any]:
+    options = {"dataset_impl": None, "use_plasma_view": False, "seed": 1, "batch_size": None, **options}
+    config = PromptClassificationConfig(
+        data=str(corpus / "data-bin"), tokens_per_sample=50, train_subset="train", **options
+    )
+    task: PromptClassificationTask = PromptClassificationTask.setup_task(config)
+    task.has_parses = has_parses
+    task.load_dataset(split)
+    dataset = task.datasets[split]
+    return task, dataset.collater([dataset[row] for row in (1, 0)])
+
+
+def strings(task: PromptClassificationTask, tokens: torch.Tensor) -> list[str]:
+    """Rows of words, without padding."""
+    rows = tokens.tolist()
+    return [" ".join(task.dictionary[word] for word in row if word != task.dictionary.pad()) for row in rows]
+
+
+@pytest.mark.parametrize("without_eos", [False, True])
+@pytest.mark.parametrize("has_parses", [False, True])
+def test_batches(has_parses: bool, without_eos: bool, corpus: Path) -> None:
+    task, batch = batch_of(corpus, "valid", has_parses, without_eos=without_eos)
+    end = "" if without_eos else " </s>"
+    assert strings(task, batch["target"]) == [f"go : oh yes{end}", f"the dog is happy : no{end}"]
+    assert batch["labels"].tolist() == [1, 0]
+    assert batch["is_label"].nonzero().tolist() == [[0, 2], [0, 3], [1, 5]]
+    no, yes = batch["candidates"]
+    assert strings(task, no["target"]) == [f"go : no{end}", f"the dog is happy : no{end}"]
+    assert strings(task, yes["target"]) == [f"go : oh yes{end}", f"the dog is happy : oh yes{end}"]
+    assert strings(task, yes["net_input"]["src_tokens"]) == ["</s> go : oh yes", "</s> the dog is happy : oh yes"]
+    assert no["is_label"].nonzero().tolist() == [[0, 2], [1, 5]]
+    assert yes["is_label"].nonzero().tolist() == [[0, 2], [0, 3], [1, 5], [1, 6]]
+    assert ("attachments" in batch) == ("tape" in no["net_input"]) == has_parses
+    if has_parses:
+        right = [batch["net_input"]["tape"][0, :5, :5], batch["net_input"]["tape"][1]]
+        assert torch.equal(yes["net_input"]["tape"][0, :5, :5], right[0])
+        assert torch.equal(no["net_input"]["tape"][1, :7, :7], right[1])
+
+
+def test_training_has_no_candidates(corpus: Path) -> None:
+    _, batch = batch_of(corpus, "train", True)
+    assert "candidates" not in batch and batch["labels"].tolist() == [1, 0]
