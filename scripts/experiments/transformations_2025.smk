@@ -39,9 +39,9 @@ SMALL = f"-limit-{PAIRS}" if PAIRS < 100000 else ""
 RESULTS = f"transformations-2025/rate-{RATE}-tokens-{TOKENS}{selection('tasks', 'kinds', 'seeds', 'epochs', 'limit')}"
 SPLITS = ("test", "gen")
 NUMBER_OF_CLAUSES = 3000
-CLAUSE, PICTURE = (
+CLAUSE, CURVE, PICTURE = (
     shlex.join(["python", str(Path(workflow.basedir) / script)])
-    for script in ("stack_at_clause.py", "transformations_picture.py")
+    for script in ("stack_at_clause.py", "transformation_curve.py", "transformations_picture.py")
 )
 CORPORA, TRAINING, GROUPS, WITH_STACK = {}, {}, {}, []
 
@@ -80,11 +80,6 @@ rule all:
 include: "common.smk"
 
 
-def evaluating(checkpoint, corpus, split):
-    """The command that scores a checkpoint on a part of a corpus."""
-    return f"fairseq-stack evaluate-transformations {checkpoint} --data {corpus}/corpus --split {split}"
-
-
 rule evaluate_transformations:
     input:
         "{model}/trained",
@@ -96,36 +91,34 @@ rule evaluate_transformations:
     message:
         "{wildcards.model}: scoring {wildcards.split}"
     params:
-        command=lambda wildcards: evaluating(
-            f"{wildcards.model}/checkpoint_best.pt", corpus_of(wildcards.model), wildcards.split
-        ),
+        corpus=lambda wildcards: f"{corpus_of(wildcards.model)}/corpus",
     threads: THREADS
     shell:
-        "{params.command} --json {output[0]:q} --csv {output[1]:q} > {log:q} 2>&1"
+        "fairseq-stack evaluate-transformations {wildcards.model:q}/checkpoint_best.pt --data {params.corpus:q}"
+        " --split {wildcards.split} --json {output[0]:q} --csv {output[1]:q} > {log:q} 2>&1"
 
 
 rule curve:
-    """Each checkpoint, which is called checkpoint_EPOCH_UPDATES.pt, on 1,000 pairs."""
+    """Each checkpoint on 1,000 pairs."""
     input:
         "{model}/trained",
         lambda wildcards: f"{corpus_of(wildcards.model)}-curve/prepared",
     output:
-        directory("{model}/curve"),
+        "{model}/curve.tsv",
     log:
         "{model}/curve.out",
     message:
         "{wildcards.model}: scoring each checkpoint"
     params:
-        command=lambda wildcards: evaluating("$checkpoint", f"{corpus_of(wildcards.model)}-curve", "gen"),
+        corpus=lambda wildcards: f"{corpus_of(wildcards.model)}-curve/corpus",
     threads: THREADS
     shell:
-        "mkdir -p {output:q}; for checkpoint in {wildcards.model:q}/checkpoint_*_*.pt; do"
-        " updates=${{checkpoint##*_}}; {params.command} --json {output:q}/${{updates%.pt}}.json; done > {log:q} 2>&1"
+        "{CURVE} {wildcards.model:q} {params.corpus:q} {output:q} > {log:q} 2>&1"
 
 
 rule picture:
     input:
-        [f"{run}/curve" for run in TRAINING],
+        [f"{run}/curve.tsv" for run in TRAINING],
     output:
         f"{RESULTS}/curves.png",
     message:

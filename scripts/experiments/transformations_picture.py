@@ -4,18 +4,18 @@ transformations_2025.smk draws it, from the command
 
 python scripts/experiments/transformations_picture.py OUT.png TASK:KIND=RUN[,RUN...] ...
 
-A RUN is a folder with curve/UPDATES.json of fairseq-stack evaluate-transformations, for checkpoints of one training.
-The deciding word is found if the model prefers it to its rivals (restricted). Thin lines are the other runs of a kind.
+A RUN is a folder with curve.tsv of transformation_curve.py. The deciding word is found if the model prefers it to its
+rivals (restricted). Thin lines are the other runs of a kind.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_stack.evaluation.transformations import TransformationResult
 from fairseq_stack.plots.panels import draw_runs
 from fairseq_stack.plots.style import figure, style
 
@@ -23,10 +23,10 @@ from fairseq_stack.plots.style import figure, style
 def curves(run: Path) -> dict[str, dict[float, float]]:
     """The share of deciding words that are found, in percent, by number of updates; for each type of subject."""
     by_subject: dict[str, dict[float, float]] = defaultdict(dict)
-    for path in sorted((run / "curve").glob("*.json"), key=lambda path: int(path.stem)):
-        for scores in TransformationResult.read(path).by_subject:
-            if scores.restricted is not None:
-                by_subject[scores.subject][int(path.stem)] = 100 * scores.restricted.value
+    with (run / "curve.tsv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if row["subject"] != "all" and row["restricted"]:
+                by_subject[row["subject"]][int(row["updates"])] = 100 * float(row["restricted"])
     return by_subject
 
 

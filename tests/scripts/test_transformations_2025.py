@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -37,8 +38,10 @@ def test_it_runs(tmp_path: Path, server: Server) -> None:
     assert re.search(row, path.read_text(encoding="utf-8"), re.MULTILINE)
     (picture,) = tmp_path.glob("transformations-2025/*/curves.png")
     assert picture.stat().st_size > 10_000
-    curves = list(tmp_path.glob("question-formation-limit-60/*/*/curve/*.json"))
-    assert len(curves) == len(list(tmp_path.glob("question-formation-limit-60/*/*/checkpoint_*_*.pt"))) > 2
     for run in tmp_path.glob("question-formation-limit-60/*/tf-strat-seed-?"):
+        with (run / "curve.tsv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        assert len(rows) == 4 * len(list(run.glob("checkpoint_*_*.pt"))) > 4
+        assert {row["subject"] for row in rows} == {"all", "RO", "RSt", "RSi"}
         clauses = json.loads((run / "clause.json").read_text(encoding="utf-8"))
         assert clauses["pairs"] == 60 and list(clauses["stacks"]["untrained"]) == ["decoder.layers.2"]
