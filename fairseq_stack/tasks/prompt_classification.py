@@ -9,8 +9,6 @@ from fairseq import utils
 from fairseq.tasks import register_task
 from omegaconf import II
 
-from fairseq_stack.modules import PushdownTransformer
-
 from ._prompts import Regressor, WithLabels, read_label_tokens, read_labels
 from .pushdown_language_modeling import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
 
@@ -42,7 +40,7 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
     def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
         """As in fairseq, with a regressor for a regression."""
         model = super().build_model(args, from_checkpoint)
-        self.has_parses = isinstance(getattr(model.decoder, "network", None), PushdownTransformer)
+        self.has_parses = getattr(getattr(model.decoder, "network", None), "reads_tape", False)
         if self.label_tokens is None:
             model.regressor = Regressor(_num_features(model, self.dictionary.eos()))
         return model

@@ -28,7 +28,7 @@ EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS",
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")
-CORPORA, TRAINING, CONTINUED = {}, {}, {}
+CORPORA, TRAINING, NEEDED = {}, {}, {}
 GROUPS = {}  # for each name in the tables, and each language: the runs
 
 

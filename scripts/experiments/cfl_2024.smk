@@ -100,8 +100,9 @@ for language in LANGUAGES:
             begin = [*model(language, kind), *INIT]
             training = trained_at(rate, kind, seed) + begin
             if SHORT:
-                CONTINUED[folder] = train_on_short(language, kind, seed, rate, name, begin)
-                training += ["--finetune-from-model", f"{CONTINUED[folder]}/checkpoint_best.pt"]
+                on_short = train_on_short(language, kind, seed, rate, name, begin)
+                NEEDED[folder] = [f"{on_short}/trained"]
+                training += ["--finetune-from-model", f"{on_short}/checkpoint_best.pt"]
             add(MODELS[kind][0], language, folder, training)
 
 

@@ -1,6 +1,6 @@
 """What the workflows share: the rules that prepare a corpus, train a model, translate and score with it.
 
-A workflow fills the tables CORPORA and TRAINING, CONTINUED if models begin with the parameters of others, and GENERATION and TARGET if it translates, or SCORING if it scores, and
+A workflow fills the tables CORPORA and TRAINING, NEEDED if there are files that a corpus or a model needs, and GENERATION and TARGET if it translates, or SCORING if it scores, and
 includes this file. All paths are relative to the folder of results (snakemake --directory). What is complete there is not done again, and interrupted training goes on: the outputs of
 `train` are no checkpoints, which Snakemake would delete before it starts a rule again, but a file that marks the end.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 import fairseq_stack
 
 USER_DIR = Path(fairseq_stack.__file__).parent
-CONTINUED = globals().get("CONTINUED", {})
+NEEDED = globals().get("NEEDED", {})
 GENERATION, SCORING = globals().get("GENERATION", []), globals().get("SCORING", [])
 THREADS = int(config.get("threads", 1))
 
@@ -43,6 +43,8 @@ wildcard_constraints:
 
 
 rule prepare:
+    input:
+        lambda wildcards: NEEDED.get(wildcards.corpus, []),
     output:
         touch("{corpus}/prepared"),
     log:
@@ -58,7 +60,7 @@ rule prepare:
 rule train:
     input:
         lambda wildcards: f"{corpus_of(wildcards.model)}/prepared",
-        lambda wildcards: [f"{CONTINUED[wildcards.model]}/trained"] if wildcards.model in CONTINUED else [],
+        lambda wildcards: NEEDED.get(wildcards.model, []),
     output:
         touch("{model}/trained"),
     log:

@@ -1,0 +1,255 @@
+"""Classification by language models with Pushdown Layers (Murty et al., 2023, Table 3).
+
+snakemake --snakefile scripts/experiments/classification_2023.smk --profile scripts/experiments/profiles/local \
+    --directory OUT --config trees=TREES [gpt2=GPT2 glue=GLUE] [agreement=AGREEMENT] [blimp=BLIMP]
+
+A model learns from trees, and is then fine-tuned on each task with the tapes of its own parses. All folders are absolute
+paths. TREES has {train,valid,test}.txt, plain or .gz, with one tree a line. GPT2, in the format of Hugging Face
+transformers, has the weights that models begin with; GLUE has RTE, SST-5, MRPC and STS-B with train.tsv and dev.tsv (SST-5: with
+the columns sentence and label). AGREEMENT has the sentences of Linzen et al. (2016) and Gulordava et al. (2018) as in
+github.com/facebookresearch/colorlessgreenRNNs (.text and .gold, plain or .gz), and BLIMP the files PARADIGM.jsonl of BLiMP.
+Without GPT2, the models are small: four layers, 64 wide, with 1,000 pieces, and begin at random.
+
+base has attention alone; the upper half of the layers of pushdown are Pushdown Layers; and a layer in the middle of nd
+has a nondeterministic stack beside its attention, which is no model of the paper.
+
+Settings (--config NAME=VALUE ...): kinds (base,pushdown,nd), seeds (1,2,3 with GPT2, otherwise 1,2), updates (on trees;
+10000 with GPT2, otherwise 800), rate and batch (of fine-tuning; 3e-5 and 256 as in the paper with GPT2, otherwise 5e-4 and
+32), epochs (of fine-tuning at most; 20), patience (5), words (all: the loss of fine-tuning is that of the whole text, as
+in the paper; or label), beam (of parses, 10), limit (trees or prompts in a set, for a quick look) and threads.
+"""
+
+import json
+
+GPT2 = config.get("gpt2")
+DEFAULT_SEEDS, DEFAULT_KINDS = "1,2,3" if GPT2 else "1,2", "base,pushdown,nd"
+ALL_KINDS = DEFAULT_KINDS
+OWN_SETTINGS = {"trees", "gpt2", "glue", "agreement", "blimp", "kinds", "seeds", "updates", "rate", "batch", "epochs"}
+OWN_SETTINGS |= {"patience", "words", "beam", "limit", "threads"}
+
+
+include: "settings.smk"
+
+
+LIMIT = ["--limit", config["limit"]] if "limit" in config else []
+UPDATES = int(setting("updates", 10000 if GPT2 else 800))
+RATE, BATCH = (setting("rate", "3e-5"), 256) if GPT2 else (setting("rate", "5e-4"), 32)
+BATCH, EPOCHS, PATIENCE = int(setting("batch", BATCH)), int(setting("epochs", 20)), int(setting("patience", 5))
+TUNED = f"rate-{RATE}-batch-{BATCH}-epochs-{EPOCHS}{selection('words', 'patience', 'beam', 'limit')}"
+CHOICES = shlex.join(["python", str(Path(workflow.basedir) / "choices.py")])
+
+
+def file_of(folder, name):
+    """A file, or the compressed one."""
+    path = folder / name
+    return path if path.exists() else Path(f"{path}.gz")
+
+
+# The layers of a kind, from half of their number and the stack's size.
+HALF = 2
+if GPT2:
+    with open(Path(data_folder("gpt2", "config.json, model.safetensors and tokenizer.json"), "config.json")) as file:
+        HALF = json.load(file)["n_layer"] // 2
+STACK = "nd-3-3-32@64" if GPT2 else "nd-3-3-10"
+LAYERS = {
+    "base": f"{2 * HALF}xsdpa",
+    "pushdown": f"{HALF}xsdpa,{HALF}xpushdown",
+    "nd": f"{HALF}xsdpa,sdpa+{STACK}" + (f",{HALF - 1}xsdpa" if HALF > 1 else ""),
+}
+SIZES = ["--decoder-embed-dim", 64, "--decoder-ffn-embed-dim", 256, "--decoder-attention-heads", 4]
+SMALL = [*SIZES, "--pushdown-parametrization", "figures", "--decoder-normalize-before", "--decoder-learned-pos"]
+SMALL += ["--activation-fn", "gelu_accurate", "--no-scale-embedding", "--compact-vocab", "--compact-vocab-unk"]
+SMALL += ["--attachment-size", 64, "--attachment-depth-size", 64, "--dropout", 0.2, "--attention-dropout", 0.2]
+
+
+def model_options(kind):
+    begin = ["--init-from-gpt2", GPT2, "--zero-depths"] if GPT2 else SMALL
+    begin = begin if kind == "pushdown" else [*begin, "--no-depths-in-head"]  # does not read a tape
+    return [
+        *("--arch", "pushdown_transformer_lm", "--stack-layers", LAYERS[kind], "--pushdown-depths", 50, *begin),
+        *("--tokens-per-sample", 512),
+    ]
+
+
+# For each task the corpus, the splits that are scored, and the metric that chooses checkpoints.
+TREES = data_folder("trees", "train.txt, valid.txt and test.txt")
+CORPORA, NEEDED, SCORED, METRICS = {}, {}, {}, {}
+files = [word for split in ("train", "valid", "test") for word in (f"--{split}", file_of(TREES, f"{split}.txt"))]
+CORPORA["trees"] = ["treebank", *files, *(["--gpt2", GPT2] if GPT2 else ["--pieces", 1000]), *LIMIT]
+
+
+def add_task(name, tables, scored, metric, *options, trained=True):
+    """A corpus of prompts."""
+    arguments = [word for split, path in tables.items() for word in (f"--{split}", path)]
+    CORPORA[name] = ["classification", *options, "--penn", "--like", "trees/corpus", *arguments, *LIMIT]
+    NEEDED[name] = ["trees/prepared"]
+    SCORED[name] = scored
+    if trained:
+        METRICS[name] = metric
+
+
+if "glue" in config:
+    glue = data_folder("glue", "RTE, SST-5, MRPC and STS-B")
+    for name, folder, metric in (
+        *(("rte", "RTE", "accuracy"), ("sst5", "SST-5", "accuracy"), ("mrpc", "MRPC", "f1")),
+        ("sts-b", "STS-B", "pearson"),
+    ):
+        tables = {"train": glue / folder / "train.tsv", "valid": glue / folder / "dev.tsv"}
+        add_task(name, tables, ["valid"], metric, "--task", name)
+if "agreement" in config:
+    NUMBER = ["--template", "Sentence: {sentence}. Number: {label}", "--label-column", "number"]
+    NUMBER += ["--labels", "plural=plural", "singular=singular"]
+    tables = {split: f"tables/agreement/{split}.tsv" for split in ("train", "valid", "test")}
+    add_task("agreement", tables, ["valid", "test"], "accuracy", *NUMBER)
+    nonce = dict.fromkeys(("train", "valid"), "tables/agreement/nonce.tsv")
+    add_task("agreement-nonce", nonce, ["valid"], "accuracy", *NUMBER, trained=False)
+if "blimp" in config:
+    RIGHT = ["--template", "Sentence1: {sentence1} Sentence2: {sentence2} Label: {label}", "--label-column", "right"]
+    tables = {split: f"tables/blimp/{split}.tsv" for split in ("train", "valid", "test")}
+    add_task("blimp", tables, ["valid", "test"], "accuracy", *RIGHT, "--labels", "0=0", "1=1")
+for name in CORPORA:
+    if name.startswith(("agreement", "blimp")):
+        NEEDED[name] = [*NEEDED[name], f"tables/{name.removesuffix('-nonce')}"]
+if not METRICS:
+    refuse("glue=GLUE, agreement=AGREEMENT or blimp=BLIMP: expected at least one")
+
+TRAINING, RUNS, RESULTS = {}, {}, []
+for seed in SEEDS:
+    for kind in KINDS:
+        pretrained = f"trees/updates-{UPDATES}/{kind}-seed-{seed}"
+        TRAINING[pretrained] = [
+            *("--task", "pushdown_language_modeling", *model_options(kind), "--seed", seed),
+            *("--criterion", "pushdown_cross_entropy", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
+            *("--clip-norm", 1, "--no-epoch-checkpoints", "--max-update", UPDATES),
+            *(
+                ("--lr", "3e-5", "--sample-break-mode", "complete", "--batch-size", 4, "--update-freq", 64)
+                if GPT2
+                else ("--lr", "2e-3", "--lr-scheduler", "cosine", "--warmup-updates", 200, "--max-tokens", 2048)
+            ),
+        ]
+        for task, metric in METRICS.items():
+            run = f"{task}/updates-{UPDATES}-{TUNED}/{kind}-seed-{seed}"
+            RUNS.setdefault((task, kind), []).append(run)
+            NEEDED[run] = [f"{pretrained}/trained"]
+            parses = []
+            if kind == "pushdown":
+                NEEDED[run] += [f"{pretrained}/parses-{task}"]
+                parses = ["--attachments", f"{pretrained}/parses-{task}"]
+            TRAINING[run] = [
+                *("--task", "prompt_classification", *model_options(kind), "--seed", seed, *parses),
+                *("--finetune-from-model", f"{pretrained}/checkpoint_best.pt"),
+                *("--criterion", "classification_cross_entropy", "--scored-words", setting("words", "all")),
+                *("--optimizer", "adam", "--lr", RATE, "--batch-size", BATCH, "--max-epoch", EPOCHS),
+                *("--best-checkpoint-metric", metric, "--maximize-best-checkpoint-metric", "--patience", PATIENCE),
+                *("--no-epoch-checkpoints", "--clip-norm", 1),
+            ]
+            RESULTS += [f"{run}/{split}.json" for split in SCORED[task]]
+            if f"{task}-nonce" in CORPORA:
+                RESULTS.append(f"{run}/nonce.json")
+
+TABLE_OF_ALL = f"classification/updates-{UPDATES}-{TUNED}{selection('kinds', 'seeds')}/table.md"
+
+
+rule all:
+    input:
+        TABLE_OF_ALL,
+    default_target: True
+    localrule: True
+
+
+include: "common.smk"
+
+
+rule tables_of_agreement:
+    output:
+        directory("tables/agreement"),
+    params:
+        texts=[
+            file_of(Path(config.get("agreement", "")), f"{name}.{kind}")
+            for name in ("linzen.subj_agr_filtered", "gulordava.generated.en")
+            for kind in ("text", "gold")
+        ],
+    localrule: True
+    shell:
+        "{CHOICES} agreement {output:q} {params.texts:q}"
+
+
+rule tables_of_blimp:
+    output:
+        directory("tables/blimp"),
+    params:
+        folder=config.get("blimp"),
+    localrule: True
+    shell:
+        "{CHOICES} blimp {output:q} {params.folder:q}/*.jsonl"
+
+
+rule parse:
+    """The parses of a task's prompts by a model that has learned from trees."""
+    input:
+        "{pretrained}/trained",
+        "{task}/prepared",
+    output:
+        directory("{pretrained}/parses-{task}"),
+    log:
+        "{pretrained}/parses-{task}.out",
+    message:
+        "{wildcards.pretrained}: parsing the prompts of {wildcards.task}"
+    wildcard_constraints:
+        pretrained="trees/.*",
+    params:
+        beam=int(setting("beam", 10)),
+    threads: THREADS
+    shell:
+        "mkdir -p {output:q}; fairseq-stack parse-prompts {wildcards.pretrained:q}/checkpoint_best.pt"
+        " --data {wildcards.task}/corpus --beam {params.beam} --attachments {output:q} > {log:q} 2>&1"
+
+
+def scored(wildcards):
+    """The corpus and the split of a result, and the parses of the prompts."""
+    task = corpus_of(wildcards.model)
+    name, split = (f"{task}-nonce", "valid") if wildcards.result == "nonce" else (task, wildcards.result)
+    run = Path(wildcards.model).name
+    parses = f"trees/updates-{UPDATES}/{run}/parses-{name}" if run.startswith("pushdown") else None
+    return name, split, parses
+
+
+def arguments_of_scoring(wildcards):
+    name, split, parses = scored(wildcards)
+    return commands("--data", f"{name}/corpus", "--split", split, *(["--attachments", parses] if parses else []))
+
+
+def inputs_of_scoring(wildcards):
+    name, _, parses = scored(wildcards)
+    return [f"{wildcards.model}/trained", f"{name}/prepared", *([parses] if parses else [])]
+
+
+rule evaluate_classification:
+    input:
+        inputs_of_scoring,
+    output:
+        "{model}/{result,valid|test|nonce}.json",
+    log:
+        "{model}/{result}.out",
+    message:
+        "{wildcards.model}: scoring {wildcards.result}"
+    params:
+        arguments=arguments_of_scoring,
+    threads: THREADS
+    shell:
+        "fairseq-stack evaluate-classification {wildcards.model:q}/checkpoint_best.pt {params.arguments}"
+        " --json {output:q} > {log:q} 2>&1"
+
+
+rule table:
+    input:
+        RESULTS,
+    output:
+        TABLE_OF_ALL,
+    message:
+        "the table {output}"
+    params:
+        runs=table_arguments({":".join(key): runs for key, runs in RUNS.items()}),
+    localrule: True
+    shell:
+        "{TABLE} classification {output:q} {params.runs}"
