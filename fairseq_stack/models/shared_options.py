@@ -42,6 +42,19 @@ class VocabularyOptions(FairseqDataclass):
 
 
 @dataclass
+class PretrainedOptions(FairseqDataclass):
+    """The option of language models that may begin as GPT-2."""
+
+    init_from_gpt2: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "folder of Hugging Face transformers with a GPT-2 (config.json, model.safetensors), whose weights "
+            "the model begins with; it sets the sizes and all that GPT-2 decides"
+        },
+    )
+
+
+@dataclass
 class StackAttentionOptions(FairseqDataclass):
     """The options of layers of stack attention."""
 

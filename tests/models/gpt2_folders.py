@@ -1,0 +1,41 @@
+"""Small random GPT-2s in folders, as Hugging Face transformers writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+
+PIECES = [f"{mark}{letter}" for mark in ("", "Ġ") for letter in "abcdefgh"] + ["<|endoftext|>"]
+"""A vocabulary. As in GPT-2, the end of text is the last piece."""
+
+
+def save_gpt2(folder: Path, **settings: Any) -> Any:
+    """A GPT-2 with random biases and layer norms as well, in evaluation mode, in float32; it is saved in a folder."""
+    transformers = pytest.importorskip("transformers", reason="GPT-2 is computed by transformers")
+    end = len(PIECES) - 1
+    sizes = {"n_embd": 12, "n_layer": 3, "n_head": 3, "n_positions": 11, "vocab_size": len(PIECES)}
+    config = transformers.GPT2Config(**{**sizes, "bos_token_id": end, "eos_token_id": end, **settings})
+    model = transformers.GPT2LMHeadModel(config).eval()
+    for parameter in model.parameters():
+        parameter.data.add_(torch.randn_like(parameter), alpha=0.3)
+    model.save_pretrained(folder)
+    (folder / "vocab.json").write_text(json.dumps({piece: row for row, piece in enumerate(PIECES)}), encoding="utf-8")
+    return model
+
+
+def some_pieces() -> Dictionary:
+    """A dictionary of some of the pieces, in another order."""
+    dictionary = Dictionary()
+    for piece in PIECES[-2::-2]:
+        dictionary.add_symbol(piece)
+    return dictionary
+
+
+def rows_of(dictionary: Dictionary) -> list[int]:
+    """The row of each symbol of the dictionary from ``</s>`` on, but <unk>, in GPT-2's table."""
+    return [PIECES.index("<|endoftext|>"), *(PIECES.index(symbol) for symbol in dictionary.symbols[4:])]
