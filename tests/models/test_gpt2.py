@@ -56,10 +56,17 @@ def of_gpt2(gpt2: Any, tokens: Tensor) -> Tensor:
     return gpt2(ids).logits[:, :, rows].log_softmax(2)
 
 
-CASES = [("3xsdpa", False), ("3xsdpa", True), ("sdpa,2xpushdown", True)]
+BESIDE = "sdpa,sdpa+nd-2-2-3,{0}+sup-4"
+CASES = {
+    "stack-transformer": ("3xsdpa", False),
+    "no-tape": ("3xsdpa", True),
+    "pushdown": ("sdpa,2xpushdown", True),
+    "stacks-in-stack-transformer": (BESIDE.format("sdpa"), False),
+    "stacks-in-pushdown": (BESIDE.format("pushdown"), True),
+}
 
 
-@pytest.mark.parametrize(("layers", "syntactic"), CASES, ids=["stack-transformer", "no-tape", "pushdown"])
+@pytest.mark.parametrize(("layers", "syntactic"), CASES.values(), ids=CASES)
 def test_logits_are_those_of_gpt2(layers: str, syntactic: bool, folder: Path, gpt2: Any) -> None:
     """In a whole sentence and step by step, with what the dictionary lacks left out."""
     model, tokens = build(layers, folder, *["--zero-depths"] * ("pushdown" in layers), syntactic=syntactic), sentences()
@@ -72,6 +79,33 @@ def test_logits_are_those_of_gpt2(layers: str, syntactic: bool, folder: Path, gp
     for length in range(1, tokens.size(1) + 1):
         step, _ = model.decoder(tokens[:, :length], incremental_state=incremental)
         assert_normwise_close(step[:, -1, OUTPUTS].log_softmax(1), expected[:, length - 1], 1e-12)
+
+
+@pytest.mark.parametrize("layers", [BESIDE.format("sdpa"), BESIDE.format("pushdown")], ids=["sdpa", "pushdown"])
+def test_gates_of_stacks_open(layers: str, folder: Path, gpt2: Any) -> None:
+    """Gradients reach the closed gates alone, and the stacks behind open ones; decoding step by step is the same."""
+    model, tokens = build(layers, folder), sentences()
+    named = dict(model.named_parameters())
+    gates = [name for name in named if name.endswith("gate.weight")]
+    stacks = [name for name in named if ".stack." in name and not name.endswith("bottom_logits")]
+    assert len(gates) == 2 and len(stacks) >= 6
+    for is_open in (False, True):
+        model.zero_grad()
+        model(tokens)[0][:, :, OUTPUTS].log_softmax(2)[:, :, 1].sum().backward()
+        assert all(named[name].grad.abs().max() > 0 for name in gates)
+        assert all((named[name].grad.abs().max() > 0) == is_open for name in stacks)
+        for name in gates:
+            named[name].data.normal_()
+    logits = model(tokens)[0]
+    assert (logits[:, :, OUTPUTS].log_softmax(2) - of_gpt2(gpt2, tokens)).abs().max() > 1e-3
+    incremental: dict[str, dict[str, Any]] = {}
+    rows = torch.arange(3)
+    for length in range(1, tokens.size(1) + 1):
+        if length == 4:
+            rows = torch.tensor([2, 0, 0])
+            model.decoder.reorder_incremental_state_scripting(incremental, rows)
+        step, _ = model.decoder(tokens[rows, :length], incremental_state=incremental)
+        assert_normwise_close(step[:, -1, OUTPUTS], logits[rows, length - 1][:, OUTPUTS], 1e-12)
 
 
 def test_tables_of_depths_begin_at_random_unless_told(folder: Path, gpt2: Any) -> None:

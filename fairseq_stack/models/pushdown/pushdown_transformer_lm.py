@@ -30,7 +30,7 @@ from fairseq_stack.models.vocabulary import (
     compact_embedding,
     new_table,
 )
-from fairseq_stack.modules import PushdownAttention, PushdownTransformer, attachment_head
+from fairseq_stack.modules import PushdownAttention, PushdownAttentionWithStack, PushdownTransformer, attachment_head
 from fairseq_stack.modules.pushdown_transformer import Attention
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -101,13 +101,13 @@ def _network(args: Namespace, dictionary: Dictionary, layers: tuple[Layer, ...])
 def _attention(args: Namespace, layer: Layer) -> Attention:
     if layer.kind.build is not None:
         return layer.build(args.decoder_embed_dim, args)
-    attention = PushdownAttention(
-        args.decoder_embed_dim,
-        args.decoder_attention_heads,
-        args.pushdown_depths if layer.kind.needs_tape else None,
-        args.pushdown_parametrization,
-        dropout=args.attention_dropout,
-    )
+    depths = args.pushdown_depths if layer.kind.needs_tape else None
+    arguments = (args.decoder_attention_heads, depths, args.pushdown_parametrization)
+    if layer.beside is None:
+        attention = PushdownAttention(args.decoder_embed_dim, *arguments, dropout=args.attention_dropout)
+    else:
+        stack = layer.beside.build(args.decoder_embed_dim, args)
+        attention = PushdownAttentionWithStack(stack, *arguments, dropout=args.attention_dropout)
     if args.zero_depths and attention.depths is not None:
         nn.init.zeros_(attention.depths.weight)
     return attention
