@@ -15,9 +15,9 @@ from torch import Tensor
 from fairseq_stack.errors import UserError
 from fairseq_stack.ops import stack_tape
 from fairseq_stack.tasks import PushdownLanguageModelingTask
+from tests.gpt2_folders import rows_of, save_gpt2, some_pieces
 from tests.helpers import assert_normwise_close
 from tests.models.building import build_language_model, build_pushdown_model, configure
-from tests.models.gpt2_folders import rows_of, save_gpt2, some_pieces
 
 DICTIONARY = some_pieces()
 END = DICTIONARY.eos()

@@ -28,6 +28,17 @@ def save_gpt2(folder: Path, **settings: Any) -> Any:
     return model
 
 
+def save_tokenizer(folder: Path, text: str, num_merges: int = 40) -> None:
+    """A tokenizer of bytes that is trained on a text, as ``tokenizer.json``, ``vocab.json`` and ``merges.txt``."""
+    tokenizers = pytest.importorskip("tokenizers", reason="GPT-2's pieces are cut by tokenizers")
+    tokenizer = tokenizers.ByteLevelBPETokenizer()
+    size = 256 + 1 + num_merges
+    tokenizer.train_from_iterator([text], vocab_size=size, special_tokens=["<|endoftext|>"], show_progress=False)
+    folder.mkdir(exist_ok=True)
+    tokenizer.save_model(str(folder))
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
 def some_pieces() -> Dictionary:
     """A dictionary of some of the pieces, in another order."""
     dictionary = Dictionary()
