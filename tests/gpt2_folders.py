@@ -15,16 +15,22 @@ PIECES = [f"{mark}{letter}" for mark in ("", "Ġ") for letter in "abcdefgh"] + [
 
 
 def save_gpt2(folder: Path, **settings: Any) -> Any:
-    """A GPT-2 with random biases and layer norms as well, in evaluation mode, in float32; it is saved in a folder."""
+    """A GPT-2 with random biases and layer norms as well, in evaluation mode, in float32; it is saved in a folder.
+
+    It has the vocabulary of the folder, or ``PIECES`` if there is none.
+    """
     transformers = pytest.importorskip("transformers", reason="GPT-2 is computed by transformers")
-    end = len(PIECES) - 1
-    sizes = {"n_embd": 12, "n_layer": 3, "n_head": 3, "n_positions": 11, "vocab_size": len(PIECES)}
-    config = transformers.GPT2Config(**{**sizes, "bos_token_id": end, "eos_token_id": end, **settings})
-    model = transformers.GPT2LMHeadModel(config).eval()
+    vocabulary = folder / "vocab.json"
+    if not vocabulary.is_file():
+        folder.mkdir(exist_ok=True)
+        vocabulary.write_text(json.dumps({piece: row for row, piece in enumerate(PIECES)}), encoding="utf-8")
+    rows = json.loads(vocabulary.read_text(encoding="utf-8"))
+    ends = {"bos_token_id": rows["<|endoftext|>"], "eos_token_id": rows["<|endoftext|>"]}
+    sizes = {"n_embd": 12, "n_layer": 3, "n_head": 3, "n_positions": 11, "vocab_size": len(rows)}
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**{**sizes, **ends, **settings})).eval()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter), alpha=0.3)
     model.save_pretrained(folder)
-    (folder / "vocab.json").write_text(json.dumps({piece: row for row, piece in enumerate(PIECES)}), encoding="utf-8")
     return model
 
 

@@ -104,7 +104,7 @@ def test_what_is_logged() -> None:
         (
             Model(),
             {**sample(), "attachments": sample()["attachments"] * 0},
-            "needs --sample-break-mode eos, a sentence",
+            "needs --sample-break-mode eos, a",
         ),
         (Model(1), sample(), "expected a stack of at least two states"),
     ],
