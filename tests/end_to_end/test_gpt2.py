@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
+from tokenizers import Tokenizer
 
 from fairseq_stack import cli
 from tests.end_to_end.fairseq_commands import TRAINING, hub_of, run, tab_separated
@@ -24,10 +26,10 @@ MODELS = {
 
 
 @pytest.mark.parametrize("flags", MODELS.values(), ids=MODELS)
-def test_surprisals(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_surprisals_and_greedy_output(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of models that were trained with the learning rate 0, also with the correction for the ends of words."""
     save_tokenizer(tmp_path / "gpt2", "The dog barks. A cat, the naïve one, does not bark at the dog.")
-    save_gpt2(tmp_path / "gpt2", n_layer=2, n_positions=40)
+    gpt2 = save_gpt2(tmp_path / "gpt2", n_layer=2, n_positions=40)
     (tmp_path / "trees").write_text(CAT + DOG)
     splits = [word for split in ("train", "valid", "test") for word in (f"--{split}", str(tmp_path / "trees"))]
     corpus, folder, text = tmp_path / "corpus", tmp_path / "checkpoints", tmp_path / "text"
@@ -45,6 +47,12 @@ def test_surprisals(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixt
         shutil.rmtree(tmp_path / "gpt2", ignore_errors=True)  # a checkpoint needs it no more
     hub = hub_of(folder)
     assert hub.decode(hub.encode("The naïve cat")) == "The naïve cat"
+    whole = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    prompt = torch.tensor([[gpt2.config.eos_token_id, *whole.encode("A dog").ids]])
+    written = gpt2.generate(prompt, do_sample=False, max_length=20, pad_token_id=gpt2.config.eos_token_id)[0]
+    (hypothesis,) = hub.generate(hub.encode("A dog")[:-1], beam=1, max_len_a=0, max_len_b=19)
+    symbols = [hub.tgt_dict[token] for token in hypothesis["tokens"]]
+    assert symbols[:-1] == [whole.id_to_token(token) for token in written[1:].tolist()]
     for expected, actual in zip(found[:2], found[2:], strict=True):
         (_, *rows), (_, *others) = expected, actual  # without the header
         assert [row[3] for row in others] == [row[3] for row in rows]  # the number of pieces of words
