@@ -6,8 +6,6 @@ from contextlib import nullcontext
 from contextvars import ContextVar
 from typing import Any
 
-from omegaconf import OmegaConf, open_dict
-
 from fairseq_stack.compat.replacing import replaces
 
 _FROM_CHECKPOINT = ContextVar("from_checkpoint", default=False)
@@ -28,6 +26,8 @@ def build_model(original: Any, cfg: Any, task: Any, from_checkpoint: bool = Fals
     For stack models. Unnecessary with a fairseq that passes ``from_checkpoint`` to the model's ``build_model``, and
     builds models from the options that it saves.
     """
+    from omegaconf import OmegaConf, open_dict
+
     token = _FROM_CHECKPOINT.set(from_checkpoint)
     try:
         model = original(cfg, task, from_checkpoint)
