@@ -59,6 +59,10 @@ class GPT2:
         self.size, self.num_heads, self.num_layers, self.num_positions, self.num_rows = (
             self._number(config, key) for key in ("n_embd", "n_head", "n_layer", "n_positions", "vocab_size")
         )
+        if self.size % self.num_heads:
+            raise UserError(
+                f"{self.folder / CONFIG}: n_embd: expected a multiple of n_head {self.num_heads}, got {self.size}"
+            )
         self.feedforward_size = 4 * self.size if config.get("n_inner") is None else self._number(config, "n_inner")
 
     def settle(self, options: Namespace, layers: Sequence[Layer], **others: Any) -> dict[str, Any]:
@@ -147,7 +151,7 @@ class GPT2:
         path, rows = self._vocabulary()
         wanted = [*(symbols[index] for index in embedding.vocabulary.symbols), END, END]
         for symbol in wanted:
-            if not 0 <= rows.get(symbol, -1) < self.num_rows:
+            if rows.get(symbol) not in range(self.num_rows):
                 raise UserError(
                     f"{path} lacks {symbol!r}, a symbol of the dictionary: expected the pieces of GPT-2, as "
                     "fairseq-stack prepare treebank --gpt2 cuts them"

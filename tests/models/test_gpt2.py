@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,7 @@ def test_a_checkpoint_needs_no_folder(arch: str, folder: Path, gpt2: Any) -> Non
         ({"scale_attn_by_inverse_layer_idx": True}, (), "scale_attn_by_inverse_layer_idx: expected false, got true$"),
         ({"tie_word_embeddings": False}, (), "tie_word_embeddings: expected true, got false$"),
         ({"n_head": "3"}, (), 'n_head: expected a positive number, got "3"$'),
+        ({"n_embd": 13}, (), "n_embd: expected a multiple of n_head 3, got 13$"),
         ({"n_inner": 24}, (), r"safetensors: h\.0\.mlp\.c_fc\.weight: expected the shape \(12, 24\), got \(12, 20\)$"),
         ({"n_layer": 4}, ("--stack-layers=4xsdpa",), r"expected a tensor h\.3\.ln_1\.weight, of shape \(12,\)$"),
         ({}, ("--stack-layers=2xsdpa",), r"^--stack-layers: expected 3 layers, the n_layer of .*config\.json, got 2$"),
@@ -171,6 +173,14 @@ def test_what_is_not_this_gpt2(
     with pytest.raises(UserError, match=message) as caught:
         build("3xsdpa", tmp_path / "other", *flags)
     assert "\n" not in str(caught.value)
+
+
+def test_without_safetensors(folder: Path, gpt2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    with pytest.raises(
+        UserError, match=r"^this needs safetensors, which is not installed; install it with: "
+    ):
+        build("3xsdpa", folder)
 
 
 def test_symbols_that_gpt2_lacks(folder: Path, gpt2: Any) -> None:
