@@ -177,9 +177,7 @@ def test_what_is_not_this_gpt2(
 
 def test_without_safetensors(folder: Path, gpt2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(
-        UserError, match=r"^this needs safetensors, which is not installed; install it with: "
-    ):
+    with pytest.raises(UserError, match=r"^this needs safetensors, which is not installed; install it with: "):
         build("3xsdpa", folder)
 
 
