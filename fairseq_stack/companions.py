@@ -1,7 +1,8 @@
 """The companions of a checkpoint: the files in its folder without which the model cannot be used elsewhere.
 
-They are the dictionaries of the data, the SentencePiece models that cut its text, and the corpus' manifest and
-``task.json``, if ``fairseq-stack prepare`` made it. They also tell whether other data are of the same task.
+They are the dictionaries of the data, the SentencePiece models or the tokenizer that cut its text, and the corpus'
+manifest and ``task.json``, if ``fairseq-stack prepare`` made it. They also tell whether other data are of the same
+task.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ MANIFEST_OF_CORPUS = "manifest.json"
 MANIFEST = "corpus-manifest.json"
 """The name of its copy next to checkpoints."""
 TASK = "task.json"
-PIECE_MODELS = ("sentencepiece.*.model", "spm.model")
+TOKENIZER = "tokenizer.json"
+"""The tokenizer of a corpus in GPT-2's pieces."""
+PIECE_MODELS = ("sentencepiece.*.model", "spm.model", TOKENIZER)
 _FACTS = ("task", "alphabet", "blank", "scored", "template", "penn", "labels")
 OWN_PIECE_MODEL = "sentencepiece.bpe.model"
 """The model that the user named with ``--sentencepiece-model``, as fairseq's ``from_pretrained`` looks for it."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 from fairseq_stack import cli
 from tests.commands.running import Server
 from tests.documents import REPOSITORY, Document, Replacement, run_block
+from tests.gpt2_folders import save_gpt2, save_tokenizer
 
 SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
 SIZES = {"train": 10, "valid": 2, "test": 1}
@@ -31,6 +32,11 @@ SMALL_BRACKETS = (
 )
 
 
+def save_small_gpt2(folder: Path) -> None:
+    save_tokenizer(folder / "gpt2", TREE)
+    save_gpt2(folder / "gpt2", n_layer=2, n_positions=64)
+
+
 @dataclass(frozen=True)
 class Pages:
     """Pages whose blocks of shell commands run one after the other, and then their snippets of Python as one program.
@@ -42,6 +48,7 @@ class Pages:
         makes: files that are there in the end.
         files: text files that are there in the beginning.
         left_out: found in the blocks that are not run, since other tests run them or they need a download.
+        prepare: makes other files that are there in the beginning, in the folder that it is given.
     """
 
     paths: tuple[str, ...]
@@ -50,6 +57,7 @@ class Pages:
     makes: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     left_out: str = "scripts/"
+    prepare: Callable[[Path], None] = lambda folder: None
 
 
 RUN_TOGETHER = [
@@ -148,6 +156,19 @@ RUN_TOGETHER = [
         {f"{split}.txt": TREE * 8 + ANSWERS * 2 for split in SIZES}
         | {f"RTE/{split}.tsv": PAIRS for split in ("train", "dev")},
     ),
+    Pages(
+        ("docs/gpt2.md",),
+        (
+            (re.compile(r"--stack-layers 6x(\S+,)6x(\S+)|--stack-layers 6x(\S+),5xsdpa"), r"--stack-layers \1\2\3"),
+            (re.compile(r"--tokens-per-sample \d+"), "--tokens-per-sample 64"),
+            (re.compile(r"--max-update \d+"), "--max-update 1"),
+        ),
+        (r"^\| beam of 10 +\| +\d+\.\d\d \|", r"^1\t4\t\.\t\d\t\d+\.\d+\t0$"),
+        ("checkpoints/gpt2/tokenizer.json", "checkpoints/gpt2-nd/checkpoint_best.pt"),
+        {f"{split}.txt": TREE * 8 for split in SIZES},
+        left_out="hf download",
+        prepare=save_small_gpt2,
+    ),
 ]
 
 
@@ -158,6 +179,7 @@ def test_the_commands_and_snippets_run(pages: Pages, tmp_path: Path, server: Ser
     for name, text in pages.files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
+    pages.prepare(tmp_path)
     shell, python = (
         [block for path in pages.paths for block in Document(path).blocks(language)] for language in ("bash", "python")
     )

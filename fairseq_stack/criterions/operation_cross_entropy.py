@@ -104,9 +104,14 @@ def operations_of_parses(attachments: Tensor, lengths: Tensor) -> Tensor:
     Args:
         attachments: what the next words attach to, (B, n), as in the batches of ``pushdown_language_modeling``.
         lengths: how many symbols are read before the end of each sentence, (B,): ``</s>`` and its words.
+
+    Raises:
+        UserError: there are several sentences in a row.
     """
     rows = torch.full(attachments.shape, int(StackOperation.ANY))
     for row, attached, length in zip(rows, attachments.tolist(), lengths.tolist(), strict=True):
+        if 0 in attached[: length - 1]:
+            raise UserError("--criterion operation_cross_entropy needs --sample-break-mode eos, a sentence per sample")
         of_words = operations(spans_of_attachments(attached[: length - 1]), length - 1)
         row[:length] = torch.tensor([StackOperation.REPLACE, *of_words])
     return rows.to(attachments.device)

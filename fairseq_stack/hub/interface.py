@@ -27,7 +27,7 @@ from fairseq_stack.hub.language_model import Vocabulary
 from fairseq_stack.hub.lengths import lengths_of, require_lengths
 from fairseq_stack.hub.parse_beams import has_trained_head
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
-from fairseq_stack.hub.text import joined, tokenizer_of
+from fairseq_stack.hub.text import pieces_of
 from fairseq_stack_preprocess.layout import WORD_MARK
 
 Hypothesis = dict[str, Any]
@@ -46,7 +46,7 @@ class Hub(GeneratorHubInterface):
         super().__init__(cfg, task, models)
         languages = (getattr(task.cfg, "source_lang", None), getattr(task.cfg, "target_lang", None))
         self.companions = companions
-        self._tokenize = [tokenizer_of(companions, language) if self.bpe is None else None for language in languages]
+        self._pieces = [pieces_of(companions, language) if self.bpe is None else None for language in languages]
         self.eval()
 
     @property
@@ -82,7 +82,7 @@ class Hub(GeneratorHubInterface):
         Pieces are not words that a user writes: those that the dictionary lacks are read as ``<unk>``.
         """
         side, dictionary = (1, self.tgt_dict) if of_target else (0, self.src_dict)
-        if self._tokenize[side] is not None or self.bpe is not None or self.tokenizer is not None:
+        if self._pieces[side] is not None or self.bpe is not None or self.tokenizer is not None:
             return []
         return [word for word in tokenize_line(sentence) if word not in dictionary]
 
@@ -91,12 +91,13 @@ class Hub(GeneratorHubInterface):
         return dictionary.encode_line(text, append_eos=True, add_if_not_exist=False).long()
 
     def _cut(self, sentence: str, side: int) -> str:
-        tokenize = self._tokenize[side]
-        return self.apply_bpe(self.tokenize(sentence)) if tokenize is None else tokenize(sentence)
+        pieces = self._pieces[side]
+        return self.apply_bpe(self.tokenize(sentence)) if pieces is None else pieces.cut(sentence)
 
     def remove_bpe(self, sentence: str) -> str:
         """Pieces made into text."""
-        return super().remove_bpe(sentence) if self._tokenize[1] is None else joined(sentence)
+        pieces = self._pieces[1]
+        return super().remove_bpe(sentence) if pieces is None else pieces.join(sentence)
 
     def generate(self, tokenized_sentences: Any, beam: int = 5, verbose: bool = False, **options: Any) -> Any:
         """As fairseq's, but faster for one sentence; a sentence that is too long raises UserError."""
@@ -190,7 +191,9 @@ class LanguageModelHub(Hub):
         """The symbols of the dictionary."""
         dictionary = self.tgt_dict
         special = {"pad": dictionary.pad(), "end": dictionary.eos(), "unknown": dictionary.unk()}
-        return Vocabulary(dictionary.symbols, **special, word_mark=WORD_MARK)
+        pieces = self._pieces[1]
+        mark, of_first = (WORD_MARK, True) if pieces is None else (pieces.word_mark, pieces.marks_first_word)
+        return Vocabulary(dictionary.symbols, **special, word_mark=mark, marks_first_word=of_first)
 
     def as_language_model(self) -> LanguageModelHub:
         """The hub itself. Raises UserError if its strings begin with ``<s>``."""

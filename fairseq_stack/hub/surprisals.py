@@ -121,6 +121,9 @@ def _score(
     targets = padded(model, [sentence.tokens for sentence in sentences])
     scores = _scores(model, targets, begins) if beam is None else scores_of_parses(targets, begins, beam)
     for sentence, of_sentence in zip(sentences, scores, strict=True):
+        _, ends = of_sentence
+        if ends is not None and not model.vocabulary.marks_first_word:
+            ends[0] = 0  # every token begins a word at the beginning of a sentence
         yield _words(model.vocabulary, sentence, of_sentence)
 
 
@@ -130,8 +133,6 @@ def _scores(model: LanguageModel, targets: Tensor, begins: Tensor | None) -> lis
     if begins is None:
         return [(row, None) for row in of_tokens]
     ends = log_probs[:, :, begins].double().logsumexp(2).cpu().numpy()
-    if not model.vocabulary.marks_first_word:
-        ends[:, 0] = 0  # every token begins a word at the beginning of a sentence
     return list(zip(of_tokens, ends, strict=True))
 
 

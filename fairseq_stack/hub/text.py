@@ -4,23 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
-from fairseq_stack_preprocess.layout import WORD_MARK
+from fairseq_stack_preprocess.layout import BYTE_MARK, TOKENIZER_NAME, WORD_MARK
 from fairseq_stack_preprocess.mt.split_text import normalizer
 from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATION
+from fairseq_stack_preprocess.text.byte_pieces import ByteEncoder
 from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank
 
 Tokenize = Callable[[str], str]
 """Turns a sentence into tokens separated by spaces."""
 
 
-def tokenizer_of(companions: Mapping[str, Path], language: str | None) -> Tokenize | None:
-    """The function that cuts a sentence into pieces, or None if no SentencePiece model is among the companions.
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of words that a model reads and writes.
+
+    Attributes:
+        cut: turns a sentence into pieces separated by spaces.
+        join: turns these into the sentence.
+        word_mark: how the first piece of a word begins.
+        marks_first_word: whether the first word of a sentence has the mark as well.
+    """
+
+    cut: Tokenize
+    join: Tokenize
+    word_mark: str = WORD_MARK
+    marks_first_word: bool = True
+
+
+def pieces_of(companions: Mapping[str, Path], language: str | None) -> Pieces | None:
+    """The pieces of a language, or None if its tokens are words: no model of pieces is among the companions.
 
     Args:
         companions: what lies next to a checkpoint.
@@ -30,11 +49,31 @@ def tokenizer_of(companions: Mapping[str, Path], language: str | None) -> Tokeni
         UserError: a companion cannot be used.
     """
     path = piece_model(companions, language)
-    return None if path is None else piece_tokenizer(path, companions.get(MANIFEST), language)
+    if path is not None:
+        return Pieces(piece_tokenizer(path, companions.get(MANIFEST), language), joined)
+    if language is None and TOKENIZER_NAME in companions:
+        return _pieces_of_bytes(companions[TOKENIZER_NAME])
+    return None
+
+
+def _pieces_of_bytes(path: Path) -> Pieces:
+    try:
+        encoder = ByteEncoder(read_text(path))
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path} is not a tokenizer: {error}") from error
+
+    def cut(sentence: str) -> str:
+        (pieces,) = encoder.encode([" ".join(sentence.split())])
+        return " ".join(pieces)
+
+    def join(pieces: str) -> str:
+        return encoder.decode(pieces.split(" ")).strip()
+
+    return Pieces(cut, join, BYTE_MARK, marks_first_word=False)
 
 
 def piece_model(companions: Mapping[str, Path], language: str | None) -> Path | None:
-    """The SentencePiece model among the companions, if there is one; see :func:`tokenizer_of`."""
+    """The SentencePiece model among the companions, if there is one; see :func:`pieces_of`."""
     return companions.get("spm.model" if language is None else f"sentencepiece.{language}.model")
 
 

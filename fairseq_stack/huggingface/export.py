@@ -9,7 +9,7 @@ from typing import Any
 from fairseq.data import Dictionary
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
-from fairseq_stack.companions import MANIFEST
+from fairseq_stack.companions import MANIFEST, TOKENIZER
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.text import piece_model
@@ -116,8 +116,10 @@ def save_tokenizer(
         settings: of transformers, such as ``padding_side``.
 
     Raises:
-        UserError: the dictionary has no counterpart in transformers.
+        UserError: the dictionary has no counterpart in transformers, or the model reads GPT-2's pieces.
     """
+    if TOKENIZER in hub.companions:
+        raise UserError(f"{hub.companions[TOKENIZER]}: models that read GPT-2's pieces cannot be exported")
     require_plain(dictionary.symbols, f"the dictionary of {language}" if language else "the dictionary")
     folder.mkdir(exist_ok=True)
     dictionary.save(str(folder / DICTIONARY))

@@ -26,6 +26,9 @@ class Size:
 WINDOW = Size("D", "steps that the stack remembers")
 """The number after ``@`` in the name of a layer."""
 
+BESIDE = "+"
+"""What joins attention and the stack beside it in the name of a layer."""
+
 
 @dataclass(frozen=True, eq=False)
 class Kind:
@@ -87,19 +90,29 @@ class Layer:
         kind: the kind.
         sizes: its sizes.
         window: D for limited memory of D steps, or None for unlimited memory.
+        beside: the stack next to attention that models build themselves, or None: both read the layer's input, and
+            the stack reading is added through a gate that begins closed.
     """
 
     kind: Kind
     sizes: tuple[int, ...] = ()
     window: int | None = None
+    beside: Layer | None = None
 
     def __str__(self) -> str:
         spelling = "-".join([self.kind.name, *map(str, self.sizes)])
-        return spelling if self.window is None else f"{spelling}@{self.window}"
+        if self.window is not None:
+            spelling += f"@{self.window}"
+        return spelling if self.beside is None else f"{spelling}{BESIDE}{self.beside}"
+
+    def parts(self) -> tuple[Layer, ...]:
+        """The layer, and the stack beside its attention."""
+        return (self,) if self.beside is None else (self, self.beside)
 
     def num_weights(self, model_size: int) -> int:
         """How many weights its self-attention has, biases left out."""
-        return self.kind.num_weights(model_size, *self.sizes)
+        weights = self.kind.num_weights(model_size, *self.sizes)
+        return weights if self.beside is None else weights + self.beside.num_weights(model_size) + model_size
 
     def build(self, model_size: int, cfg: Any) -> StatefulAttention:
         """Its sublayer, with the options of a model's configuration ``cfg``.

@@ -1,18 +1,19 @@
 """Layer lists: the one spelling of a stack of layers in flags, presets and reports.
 
-A list such as ``2xsdpa,nd-3-3-5,2xsdpa`` names the self-attention of each layer, the first layer first. Stacks that
-work side by side are spelt in the same way, but joined by ``+``: ``sup-10+nd-2-3-5``. ``nd-3-3-5@35`` has limited
-memory of 35 steps.
+A list such as ``2xsdpa,nd-3-3-5,2xsdpa`` names the self-attention of each layer, the first layer first. In the layer
+``sdpa+nd-3-3-5``, a stack stands beside attention. Stacks that work side by side are spelt in the same way:
+``sup-10+nd-2-3-5``. ``nd-3-3-5@35`` has limited memory of 35 steps.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds.kind import WINDOW, Kind, Layer
+from fairseq_stack.kinds.kind import BESIDE, WINDOW, Kind, Layer
 from fairseq_stack.kinds.register import kinds
 
 MOST_LAYERS = 10_000
@@ -53,7 +54,7 @@ def grammar() -> str:
     """How to write a layer list, in one line."""
     return (
         f"a layer list is comma-separated, one entry a layer: {_enumeration(kinds())} ({_letters(kinds())}), each "
-        "optionally repeated N times as 'Nx...', for example '2xsdpa,nd-3-3-5,2xsdpa'"
+        f"optionally repeated N times as 'Nx...', for example '2xsdpa,nd-3-3-5,2xsdpa'; {_BESIDE}"
     )
 
 
@@ -68,7 +69,8 @@ def grammar_of_stacks() -> str:
 def spellings(stacks_only: bool = False) -> str:
     """All kinds, or all that are stacks, as an enumeration for help texts."""
     described = _kinds_of_stacks() if stacks_only else kinds()
-    return f"{_enumeration(described)}; with @D, the stack remembers D steps"
+    text = f"{_enumeration(described)}; with @D, the stack remembers D steps"
+    return text if stacks_only else f"{text}; {_BESIDE}"
 
 
 class _Syntax(NamedTuple):
@@ -92,6 +94,9 @@ class _Syntax(NamedTuple):
         shown = f"{_shortened(entry)!r}" if entry else "nothing"
         where = f"{self.name} {_shortened(text)!r}: {problem} at position {start + 1}, got {shown}"
         return UserError(f"{where}; {self.grammar()}")
+
+
+_BESIDE = f"'sdpa{BESIDE}nd-3-3-5' is attention with a stack beside it"
 
 
 def _kinds_of_stacks() -> tuple[Kind, ...]:
@@ -130,24 +135,36 @@ def _parse(text: str, syntax: _Syntax) -> tuple[Layer, ...]:
 
 
 def _parse_entry(text: str, entry: str, start: int, syntax: _Syntax) -> tuple[int, Layer]:
-    known = {kind.name: kind for kind in syntax.kinds()}
+    """How many layers an entry stands for, and the layer."""
+    if syntax is not _LAYERS or BESIDE not in entry:
+        return _parse_part(text, entry, start, syntax, syntax.kinds())
+    first, _, second = entry.partition(BESIDE)
+    times, layer = _parse_part(text, first, start, syntax, [kind for kind in kinds() if kind.build is None])
+    number, stack = _parse_part(text, second, start + len(first) + 1, syntax, _kinds_of_stacks())
+    if number != 1:
+        raise syntax.error(text, entry, start, "only one stack can stand beside attention")
+    return times, replace(layer, beside=stack)
+
+
+def _parse_part(text: str, part: str, start: int, syntax: _Syntax, among: Sequence[Kind]) -> tuple[int, Layer]:
+    known = {kind.name: kind for kind in among}
     match = re.fullmatch(
-        rf"(?:(?P<times>\d+)x)?(?P<kind>{'|'.join(known)})(?P<sizes>(?:-\d+)*)(?:@(?P<window>\d+))?", entry
+        rf"(?:(?P<times>\d+)x)?(?P<kind>{'|'.join(known)})(?P<sizes>(?:-\d+)*)(?:@(?P<window>\d+))?", part
     )
     if match is None:
-        raise syntax.error(text, entry, start, f"expected {_enumeration(syntax.kinds())}")
+        raise syntax.error(text, part, start, f"expected {_enumeration(among)}")
     kind = known[match["kind"]]
     if match["window"] is not None and not kind.limited_memory:
-        raise syntax.error(text, entry, start, f"'{kind.name}' cannot have limited memory ('@D')")
+        raise syntax.error(text, part, start, f"'{kind.name}' cannot have limited memory ('@D')")
     numbers = [match["times"] or "1", match["window"] or "1", *match["sizes"].split("-")[1:]]
     if any(len(number) > _MOST_DIGITS for number in numbers):
-        raise syntax.error(text, entry, start, f"expected numbers of at most {_MOST_DIGITS} digits")
+        raise syntax.error(text, part, start, f"expected numbers of at most {_MOST_DIGITS} digits")
     times, window, *sizes = map(int, numbers)
     if len(sizes) != len(kind.sizes):
         expected = f"{len(kind.sizes)} number{'' if len(kind.sizes) == 1 else 's'}"
-        raise syntax.error(text, entry, start, f"'{kind.name}' takes {expected}, not {len(sizes)}")
+        raise syntax.error(text, part, start, f"'{kind.name}' takes {expected}, not {len(sizes)}")
     if min(times, window, *sizes) < 1:
-        raise syntax.error(text, entry, start, "every number must be at least 1")
+        raise syntax.error(text, part, start, "every number must be at least 1")
     return times, Layer(kind, tuple(sizes), window if match["window"] else None)
 
 

@@ -42,6 +42,19 @@ class VocabularyOptions(FairseqDataclass):
 
 
 @dataclass
+class PretrainedOptions(FairseqDataclass):
+    """The option of language models that may begin as GPT-2."""
+
+    init_from_gpt2: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "folder of Hugging Face transformers with a GPT-2 (config.json, model.safetensors), whose weights "
+            "the model begins with; it sets the sizes and all that GPT-2 decides"
+        },
+    )
+
+
+@dataclass
 class StackAttentionOptions(FairseqDataclass):
     """The options of layers of stack attention."""
 
@@ -117,7 +130,7 @@ def parse_option(
 
 def check_kinds(name: str, layers: Sequence[Layer], model: str) -> None:
     """Raise UserError if a model cannot have one of the layers that an option lists."""
-    for layer in layers:
+    for layer in [part for entry in layers for part in entry.parts()]:
         if layer.kind.models is not None and model not in layer.kind.models:
             raise UserError(
                 f"{flag(name)}: {layer} is {layer.kind.title}, which {model} cannot have: it needs --arch "
@@ -127,7 +140,7 @@ def check_kinds(name: str, layers: Sequence[Layer], model: str) -> None:
 
 def has_effect(name: str, layers: Sequence[Layer]) -> bool:
     """Whether an option has an effect on one of the layers of a transformer."""
-    return any(name in layer.kind.options.values() for layer in layers)
+    return any(name in part.kind.options.values() for layer in layers for part in layer.parts())
 
 
 def require_effect(name: str, layers: Sequence[Layer]) -> None:

@@ -10,7 +10,8 @@ drives such stacks. :mod:`.delta` is attention by the delta rule, and :mod:`.del
 
 :mod:`.neural_stack` is the controller of Hao et al. (2018) with its buffers. The syntactic language model of Murty et
 al. (2023) is :mod:`.pushdown_transformer` (Eq. 7), with :mod:`.pushdown_attention` (Eq. 6), the :mod:`.attachment` head
-(Eq. 5, Fig. 8), the beam of its parses (:mod:`.parsing`), :mod:`.positions` and :mod:`.distances`.
+(Eq. 5, Fig. 8), the beam of its parses (:mod:`.parsing`), :mod:`.positions` and :mod:`.distances`. :mod:`.beside` puts
+a stack next to attention.
 
 It imports torch and ``ops`` only. Kinds, which are records of these sublayers, are in :mod:`fairseq_stack.kinds`.
 """
@@ -22,6 +23,7 @@ from fairseq_stack.modules.attachment import (
     attachment_head,
     attachment_log_probabilities,
 )
+from fairseq_stack.modules.beside import BesideState, Gate, PushdownAttentionWithStack
 from fairseq_stack.modules.delta import DeltaAttention
 from fairseq_stack.modules.delta_stack import DeltaStackAttention
 from fairseq_stack.modules.distances import DistanceScores
@@ -49,12 +51,14 @@ from fairseq_stack.modules.symbols import SymbolStackAttention
 __all__ = [
     "AttachmentHead",
     "AutomatonStackAttention",
+    "BesideState",
     "BilinearAttachmentHead",
     "BufferedNeuralStack",
     "DeltaAttention",
     "DeltaStackAttention",
     "DistanceScores",
     "DrivenStacks",
+    "Gate",
     "InspectedAutomaton",
     "InspectedStack",
     "InspectedStratification",
@@ -65,6 +69,7 @@ __all__ = [
     "NondeterministicStackAttention",
     "Parses",
     "PushdownAttention",
+    "PushdownAttentionWithStack",
     "PushdownState",
     "PushdownTransformer",
     "PushdownTransformerLayer",

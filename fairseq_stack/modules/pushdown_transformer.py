@@ -226,14 +226,10 @@ class PushdownTransformer(nn.Module):
         return log_probs.masked_fill(~legal, -math.inf)
 
     def legal_attachments(self, state: PushdownState, words: Tensor) -> Tensor:
-        """Whether the next word (B,) may attach to each token, (B, t + 2), or the end of the sentence to ROOT.
-
-        An end after an end, which hypotheses of probability 0 contain in fairseq's search, attaches as a word.
-        """
+        """Whether the next word (B,) may attach to each token, (B, t + 2), or the end of the sentence to its ROOT."""
         legal = state.tape.legal()
-        to_root = torch.arange(legal.size(1), device=legal.device) == 0
-        is_end = (words == self.end) & state.tape.ends[:, 0]
-        return torch.where(is_end.unsqueeze(1), to_root, legal)
+        to_root = torch.arange(legal.size(1), device=legal.device) == state.tape.roots().unsqueeze(1)
+        return torch.where((words == self.end).unsqueeze(1), to_root, legal)
 
     def _layers(self) -> list[PushdownTransformerLayer]:
         return cast(list[PushdownTransformerLayer], list(self.layers))

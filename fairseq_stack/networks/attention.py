@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.modules import KeysAndValues, StatefulAttention
+from fairseq_stack.modules import BesideState, Gate, KeysAndValues, StatefulAttention
 from fairseq_stack.modules.pushdown_attention import is_later
 from fairseq_stack.networks.recurrences import Groups, Unread, extend
 
@@ -126,3 +126,26 @@ class StackSelfAttention(nn.Module):
         if state is None:
             return self.attention(inputs, padding), Unread(inputs, padding)
         return extend(self.attention.extend, self.attention.initial_state, inputs, padding, state)
+
+
+class AttentionWithStack(MultiheadAttention):
+    """Scaled dot-product attention with a stack beside it: its outputs plus the gated stack readings.
+
+    Args:
+        attention: the sublayer function of the stack.
+        num_heads: H.
+        dropout: of the weights of attention.
+    """
+
+    def __init__(self, attention: StatefulAttention, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__(attention.model_size, num_heads, dropout)
+        self.stack, self.gate = StackSelfAttention(attention), Gate(attention.model_size)
+
+    def extend(  # type: ignore[override]  # a pair of states
+        self, inputs: Tensor, padding: Tensor | None, state: BesideState | None, visible: Visible
+    ) -> tuple[Tensor, BesideState]:
+        """See :meth:`StackSelfAttention.extend`."""
+        before = BesideState(None, None) if state is None else state
+        attended, of_attention = super().extend(inputs, padding, before.attention, visible)
+        reading, of_stack = self.stack.extend(inputs, padding, before.stack, visible)
+        return attended + self.gate(reading), BesideState(of_attention, of_stack)

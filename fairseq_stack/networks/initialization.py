@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from fairseq_stack.modules import StatefulAttention
+from fairseq_stack.modules import Gate, StatefulAttention
 from fairseq_stack.modules.stack_attention import draw_linear
 
 
@@ -22,7 +22,7 @@ def initialize_transformer(model: Any, init: str, scale: float) -> None:
     layer has gain sqrt(2), for its ReLU. With ``"one-turn"``, automata begin as
     :meth:`~fairseq_stack.modules.StatefulAttention.initialize_as_one_turn` says, and layers without a stack begin as
     the identity: attention to themselves and feed-forward networks have the output 0. Stacks are then at first the only
-    way to see other symbols.
+    way to see other symbols. Gates of stacks beside attention always begin closed.
 
     Args:
         model: the transformer, of these networks or of fairseq's models. Its decoder, if it has one, has the
@@ -50,6 +50,8 @@ def _initialize_as_in_paper(model: Any, scale: float) -> None:
             nn.init.zeros_(module.get_parameter("bias"))
         elif isinstance(module, StatefulAttention):
             module.initialize_as_in_paper()
+        elif isinstance(module, Gate):
+            module.close()
         elif _has_stack(module):
             draw_linear(module.get_submodule("fc1"), gain=math.sqrt(2))
             draw_linear(module.get_submodule("fc2"))

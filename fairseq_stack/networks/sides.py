@@ -13,7 +13,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, parse_layer_list
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.positions import SinusoidTable, halved_sinusoids, sinusoids
-from fairseq_stack.networks.attention import MultiheadAttention, StackSelfAttention, Visible
+from fairseq_stack.networks.attention import AttentionWithStack, MultiheadAttention, StackSelfAttention, Visible
 from fairseq_stack.networks.layers import Encoded, LayerState, TransformerLayer
 from fairseq_stack.networks.options import TransformerOptions
 from fairseq_stack.networks.vocabulary import Output, table
@@ -234,7 +234,9 @@ def _layer(options: TransformerOptions, side: str, layer: Layer, source_size: in
     if layer.kind.needs_tape:
         raise UserError(f"{_LAYER_LISTS[side]}: {layer} is {layer.kind.title}, which these models cannot have")
     own: MultiheadAttention | StackSelfAttention
-    if layer.kind.build is None:
+    if layer.beside is not None:
+        own = AttentionWithStack(layer.beside.build(size, options), num_heads, options.attention_dropout)
+    elif layer.kind.build is None:
         own = MultiheadAttention(size, num_heads, options.attention_dropout)
     else:
         own = StackSelfAttention(layer.build(size, options))

@@ -58,6 +58,7 @@ from fairseq_stack.ops.stack_tape import (
     StackTapeState,
     legal_attachments,
     oracle_attachments,
+    roots_of_sentences,
     stack_tape,
 )
 from fairseq_stack.ops.stratification import StratificationStackState, stratification_stack
@@ -97,6 +98,7 @@ __all__ = [
     "pointer_stack",
     "queue",
     "release_buffers",
+    "roots_of_sentences",
     "stack_contents",
     "stack_lstm",
     "stack_lstm_is_compiled",

@@ -11,11 +11,10 @@ import torch
 from fairseq.data import BaseWrapperDataset
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack.ops import legal_attachments, stack_tape
+from fairseq_stack.ops import legal_attachments, roots_of_sentences, stack_tape
 
 Attachments = NDArray[np.int32]
 
@@ -76,11 +75,22 @@ def _first_illegal(attached: Iterable[int]) -> int | None:
     return None
 
 
-def parse_before_end(attached: Tensor) -> Tensor:
-    """The attachments r_0, ..., r_{n-1} of a parse without the end of the sentence, from r_1, ..., r_n with it."""
-    tokens = torch.arange(attached.size(1), device=attached.device)
-    shifted = pad(attached, (1, 0))[:, :-1]
-    return torch.where(shifted == 0, tokens, shifted)
+def of_window(sentences: Sequence[Attachments]) -> Attachments:
+    """The attachments of sentences one after the other: of their words, and of the end of each to its ROOT.
+
+    ROOT of a sentence is the end of the sentence before it, whose number is added to what the words attach to.
+
+    Args:
+        sentences: r_1, ..., r_n of each.
+
+    Returns:
+        As many numbers as the sentences have words and ends; token 0 is ROOT of the first sentence.
+    """
+    root, parts = 0, []
+    for attached in sentences:
+        parts += [root + attached, np.array([root], dtype=np.int32)]
+        root += len(attached) + 1
+    return np.concatenate(parts)
 
 
 def with_parses(batch: dict[str, Any], parses: Tensor, attached: Tensor) -> dict[str, Any]:
@@ -89,26 +99,28 @@ def with_parses(batch: dict[str, Any], parses: Tensor, attached: Tensor) -> dict
     Args:
         batch: with ``net_input`` and ``target``.
         parses: what the tokens 0, ..., n - 1 attach to on the tapes, (B, n).
-        attached: what the next words are to attach to, (B, n); the end of the sentence to 0.
+        attached: what the next words are to attach to, (B, n); the end of a sentence to its ROOT.
     """
     return {
         **batch,
         "net_input": {**batch["net_input"], "tape": stack_tape(parses), "next_words": batch["target"]},
+        "parses": parses,
         "attachments": attached,
-        "legal_attachments": legal_attachments(parses, attached == 0),
+        "legal_attachments": legal_attachments(parses, attached == roots_of_sentences(parses)),
     }
 
 
 class WithAttachments(BaseWrapperDataset):
-    """Sentences with their parses. Batches have, of sentences with n - 1 words at most,
+    """Sentences with their parses, or windows of several sentences. Batches have, of samples of n tokens at most,
 
     - in ``net_input``: ``tape`` (B, n, n), and the ``next_words`` (B, n), which attach to something;
-    - ``attachments`` (B, n): what the next words attach to; the end of the sentence attaches to ROOT, 0;
+    - ``parses`` (B, n): what the tokens that are read attach to; pads to themselves;
+    - ``attachments`` (B, n): what the next words attach to; the end of a sentence to its ROOT;
     - ``legal_attachments`` (B, n, n + 1), what they may attach to.
 
     Args:
-        dataset: samples of one sentence each, which begin with ``</s>`` as ROOT.
-        attachments: of each sentence.
+        dataset: samples of whole sentences, which begin with ``</s>`` as ROOT.
+        attachments: of each sample, with the ends of sentences: see :func:`of_window`.
     """
 
     def __init__(self, dataset: Any, attachments: Sequence[Attachments]) -> None:
@@ -125,8 +137,9 @@ class WithAttachments(BaseWrapperDataset):
             return batch
         rows, length = batch["net_input"]["src_tokens"].shape
         attachments = torch.arange(length + 1).repeat(rows, 1)  # Pads attach to themselves.
+        parses = attachments[:, :-1].clone()
         for row, sample in enumerate(samples):
-            words = len(sample["attachments"])
-            attachments[row, 1 : words + 1] = sample["attachments"]
-            attachments[row, words + 1] = 0
-        return with_parses(batch, parse_before_end(attachments[:, 1:]), attachments[:, 1:])
+            attached = sample["attachments"]
+            attachments[row, 1 : len(attached) + 1] = attached
+            parses[row, 1 : len(attached)] = attached[:-1]  # The last end is not read.
+        return with_parses(batch, parses, attachments[:, 1:])

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Optional
 
 from fairseq import utils
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, TokenBlockDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import SAMPLE_BREAK_MODE_CHOICES
 
 from fairseq_stack.errors import UserError
 
-from ._attachments import WithAttachments, read_attachments
+from ._attachments import WithAttachments, of_window, read_attachments
 from ._own_tapes import with_own_tapes
 from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask
 
@@ -32,7 +32,7 @@ class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
     own_tapes: float = field(
         default=0.0,
         metadata={
-            "help": "fraction of the training sentences whose tapes come from the model's own greedy decisions "
+            "help": "fraction of the training samples whose tapes come from the model's own greedy decisions "
             "instead of the gold parses; drawn anew for each update"
         },
     )
@@ -40,13 +40,20 @@ class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
         default=0, metadata={"help": "number of updates with gold tapes only, before those with --own-tapes"}
     )
     sample_break_mode: Optional[SAMPLE_BREAK_MODE_CHOICES] = field(
-        default="eos", metadata={"help": "eos, one sentence per sample; parses allow no other mode"}
+        default="eos",
+        metadata={
+            "help": "eos, one sentence per sample, or complete, whole sentences of at most --tokens-per-sample tokens; "
+            "parses allow no other mode"
+        },
     )
 
 
 @register_task("pushdown_language_modeling", dataclass=PushdownLanguageModelingConfig)
 class PushdownLanguageModelingTask(StackLanguageModelingTask):
     """Language modeling of sentences with their parses. Batches have the tapes; see :class:`WithAttachments`.
+
+    With ``--sample-break-mode complete``, a sample is a window of several sentences. ``</s>`` is the end of a sentence
+    and ROOT of the next one, so ROOT is before each of them, as in Appendix B of Murty et al. (2023).
 
     What has no parses, such as the input of ``fairseq-interactive``, is read with the model's own decisions.
 
@@ -66,10 +73,10 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
         targets: list[str] | None = None,
     ) -> None:
         super().__init__(args, dictionary, output_dictionary, targets)
-        if args.sample_break_mode != "eos":
+        if args.sample_break_mode not in ("eos", "complete"):
             raise UserError(
-                "--task pushdown_language_modeling needs --sample-break-mode eos, one sentence per sample; got "
-                f"{args.sample_break_mode}"
+                "--task pushdown_language_modeling needs --sample-break-mode eos, one sentence per sample, or "
+                f"complete, several whole ones; got {args.sample_break_mode}"
             )
         for option, is_wrong in (
             ("--add-bos-token", args.add_bos_token),
@@ -102,10 +109,16 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
             UserError: see :func:`read_attachments`.
         """
         super().load_dataset(split, epoch, combine, **kwargs)
-        if self.has_parses:
-            folder = self.text_folder(epoch) if self.args.attachments is None else Path(self.args.attachments)
-            dataset = self.datasets[split]
-            self.datasets[split] = WithAttachments(dataset, read_attachments(folder / f"{split}.attach", dataset.sizes))
+        if not self.has_parses:
+            return
+        folder = self.text_folder(epoch) if self.args.attachments is None else Path(self.args.attachments)
+        dataset = self.datasets[split]
+        blocks = dataset
+        while not isinstance(blocks, TokenBlockDataset):
+            blocks = blocks.dataset
+        of_sentences = read_attachments(folder / f"{split}.attach", blocks.dataset.sizes)
+        windows = [of_window(of_sentences[first : last + 1]) for first, _, last in blocks.block_to_dataset_index]
+        self.datasets[split] = WithAttachments(dataset, windows)
 
     def text_folder(self, epoch: int = 1) -> Path:
         """The folder with the files that have a line for each sentence of the data of an epoch."""
@@ -124,7 +137,7 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
 
 def _check_own_tapes(share: float, after: int) -> None:
     if not 0 <= share <= 1:
-        raise UserError(f"--own-tapes: expected a fraction of the training sentences from 0 to 1, got {share}")
+        raise UserError(f"--own-tapes: expected a fraction of the training samples from 0 to 1, got {share}")
     if after < 0:
         raise UserError(f"--own-tapes-after: expected a number of updates, at least 0, got {after}")
     if after and not share:

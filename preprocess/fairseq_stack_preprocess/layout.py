@@ -26,3 +26,9 @@ LOWER_BOUND_NAME = "lower_bound.json"
 
 WORD_MARK = "\u2581"
 """What SentencePiece writes for a space."""
+
+BYTE_MARK = "\u0120"
+"""What GPT-2's pieces of bytes have for a space."""
+
+TOKENIZER_NAME = "tokenizer.json"
+"""The tokenizer of GPT-2's pieces."""

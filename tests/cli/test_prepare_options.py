@@ -98,6 +98,7 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
     ("ptb out --raw x --mikolov stream", "--limit 3 --strip-cr", {}),
     (TREES, "--rare-words keep --limit 2 --strip-cr", {}),
     (TREES, "--pieces 9", {}),
+    (TREES, "--gpt2 x", {}),
     (
         "transduction out --task reverse_deletion",
         f"--test-set drawn --symbols 3 --min-length 4 --max-length 9 --mean-length 5.5 --std-length 1.5 {MANY} "
@@ -128,7 +129,7 @@ def with_flags(command: str, flags: str, others: dict[str, Any]) -> Any:
     values: dict[str, Any] = {"binarise": False}
     for flag, value in re.findall(r"--(\S+)(?: ([^-\s]\S*))?", flags):
         name = flag.replace("-", "_")
-        number = float(value) if re.fullmatch(r"[\d.]+", value) else value
+        number = float(value) if re.fullmatch(r"[\d.]+", value) else Path(value) if name == "gpt2" else value
         values |= {name.removeprefix("no_"): False} if name.startswith("no_") else {name: number or True}
     if others:
         del values["limit"]
@@ -188,6 +189,8 @@ MISTAKES = {
     "ptb out --raw . --mikolov stream --test-sections 1": "--test-sections is for trees; Mikolov's text is already",
     f"{TREES} --piece-model nowhere": "--train x: no such file or folder",
     "treebank out --train bad --valid bad --test bad --piece-model nowhere": "nowhere: No such file or directory",
+    "treebank out --train bad --valid bad --test bad --gpt2 nowhere": "--gpt2 nowhere: expected a folder with",
+    f"{TREES} --gpt2 x --pieces 9": "--gpt2 names a tokenizer; it cannot be combined with --pieces or --piece-model",
     "transduction out": "the following arguments are required: --task",
     "transduction out --task xor --train x": "--train is for natural_agreement; xor is generated",
     "transduction out --task natural_agreement": "--task natural_agreement needs --train, a file with sentences",

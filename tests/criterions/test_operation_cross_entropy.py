@@ -101,6 +101,11 @@ def test_what_is_logged() -> None:
     ("model", "batch", "problem"),
     [
         (Model(), {key: value for key, value in sample().items() if key != "attachments"}, "needs parses: --task push"),
+        (
+            Model(),
+            {**sample(), "attachments": sample()["attachments"] * 0},
+            "needs --sample-break-mode eos, a",
+        ),
         (Model(1), sample(), "expected a stack of at least two states"),
     ],
 )

@@ -47,7 +47,7 @@ BASE = ("--own-tapes", 0.5, "--stack-layers", "sdpa", "--no-depths-in-head")
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--own-tapes", 1.5), "--own-tapes: expected a fraction of the training sentences from 0 to 1, got 1.5"),
+        (("--own-tapes", 1.5), "--own-tapes: expected a fraction of the training samples from 0 to 1, got 1.5"),
         (("--own-tapes", 1, "--own-tapes-after", -1), "--own-tapes-after: expected a number of updates, at least 0, "),
         (("--own-tapes-after", 5), "--own-tapes-after 5 needs --own-tapes, a fraction above 0"),
         (BASE, "--own-tapes needs a model that reads a tape"),

@@ -8,8 +8,9 @@ import pytest
 
 from fairseq_stack.companions import MANIFEST, companions_of_data
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.text import joined, tokenizer_of
+from fairseq_stack.hub.text import pieces_of
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
+from tests.gpt2_folders import save_tokenizer
 from tests.preprocess.corpus_folders import lines_of
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
@@ -25,16 +26,30 @@ def test_pieces_are_those_of_the_corpus(tmp_path: Path, normalization: str, mose
     prepare(options, tmp_path / "corpus")
     companions = companions_of_data(tmp_path / "corpus" / "data-bin")
     for side, language in enumerate(("de", "en")):
-        tokenize = tokenizer_of(companions, language)
-        assert tokenize is not None
+        model = pieces_of(companions, language)
+        assert model is not None
         pieces = lines_of(tmp_path / "corpus" / "pieces" / f"train.{language}")
-        assert [tokenize(pair[side]) for pair in PAIRS] == pieces
+        assert [model.cut(pair[side]) for pair in PAIRS] == pieces
         text = lines_of(tmp_path / "corpus" / "text" / f"train.{language}")
-        assert list(map(joined, pieces)) == [" ".join(line.split()) for line in text]
+        assert list(map(model.join, pieces)) == [" ".join(line.split()) for line in text]
+
+
+def test_pieces_of_gpt2(tmp_path: Path) -> None:
+    """The first word has no mark; blanks between words are one blank each, and every text comes back."""
+    save_tokenizer(tmp_path, "the cat sat on the mat, the naïve cat did not")
+    model = pieces_of({"tokenizer.json": tmp_path / "tokenizer.json"}, None)
+    assert model is not None and not model.marks_first_word
+    sentence = "naïve \u2009cats: ĠĠ don't ▁ sit"
+    pieces = model.cut(f" {sentence}  ")
+    assert model.join(pieces) == " ".join(sentence.split())
+    assert sum(piece.startswith(model.word_mark) for piece in pieces.split(" ")) == len(sentence.split()) - 1
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(UserError, match=r"tokenizer\.json is not a tokenizer: "):
+        pieces_of({"tokenizer.json": tmp_path / "tokenizer.json"}, None)
 
 
 def test_no_model_no_pieces(tmp_path: Path) -> None:
-    assert tokenizer_of({}, "de") is tokenizer_of({"sentencepiece.en.model": tmp_path}, "de") is None
+    assert pieces_of({}, "de") is pieces_of({"sentencepiece.en.model": tmp_path}, "de") is None
 
 
 def test_damaged_files(tmp_path: Path) -> None:
@@ -44,7 +59,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     for content in ("", "[]", "{}", '{"corpus": "mt"}', '{"corpus": "mt", "options": {}}', "\u00ff"):
         (tmp_path / "manifest.json").write_text(content, encoding="latin-1")
         with pytest.raises(UserError, match=r"manifest\.json is not"):
-            tokenizer_of(companions | {MANIFEST: tmp_path / "manifest.json"}, "de")
+            pieces_of(companions | {MANIFEST: tmp_path / "manifest.json"}, "de")
     (tmp_path / "x.model").write_text("x")
     with pytest.raises(UserError, match=r"x\.model is not a SentencePiece model"):
-        tokenizer_of({"sentencepiece.de.model": tmp_path / "x.model"}, "de")
+        pieces_of({"sentencepiece.de.model": tmp_path / "x.model"}, "de")

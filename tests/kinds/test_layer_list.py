@@ -24,7 +24,8 @@ from tests.helpers import REPOSITORY
 def layers(draw: st.DrawFn) -> Layer:
     kind: Kind = draw(st.sampled_from(kinds()))
     sizes = tuple(draw(st.integers(1, 999)) for _ in kind.sizes)
-    return Layer(kind, sizes, draw(st.none() | st.integers(1, 999)) if kind.limited_memory else None)
+    beside = draw(st.none() | st.just(Layer(NONDETERMINISTIC, (3, 3, 5), 9))) if kind.build is None else None
+    return Layer(kind, sizes, draw(st.none() | st.integers(1, 999)) if kind.limited_memory else None, beside)
 
 
 def test_reads_repetitions_blanks_and_limited_memory() -> None:
@@ -33,6 +34,9 @@ def test_reads_repetitions_blanks_and_limited_memory() -> None:
     limited = Layer(NONDETERMINISTIC, (3, 3, 5), window=35)
     assert str(limited) == "nd-3-3-5@35"
     assert parse_layer_list("2xnd-3-3-5@35,sdpa") == (limited, limited, sdpa)
+    beside = Layer(SDPA, beside=limited)
+    assert parse_layer_list("sdpa,2xsdpa+nd-3-3-5@35") == (sdpa, beside, beside)
+    assert beside.num_weights(8) == sdpa.num_weights(8) + limited.num_weights(8) + 8
 
 
 @given(st.lists(layers(), min_size=1, max_size=8))
@@ -73,6 +77,10 @@ def test_the_page_of_models_lists_every_kind() -> None:
         ("nd-3-3-5@4@4", 1),
         ("nd@4-3-3-5", 1),
         ("nd-3-3-5@1234567890", 1),
+        ("sdpa,sup-3+sdpa", 6),
+        ("sdpa,sdpa+sdpa", 11),
+        ("sdpa+sup-3+sup-3", 6),
+        ("sdpa+2xsup-3", 1),
     ],
 )
 def test_errors_name_the_position_and_the_grammar(text: str, position: int) -> None:

@@ -39,14 +39,14 @@ DICTIONARY = make_dictionary(9)
 
 def build_language_model(arch: str, dictionary: Dictionary, *flags: str, **options: Any) -> Any:
     """The language model that ``fairseq-train --arch ARCH FLAGS`` would build, with ``options`` changed."""
-    of_task, of_model = _configure("language_modeling", arch, flags, options)
+    of_task, of_model = configure("language_modeling", arch, flags, options)
     task = LanguageModelingTask(of_task, dictionary, dictionary)
     return task.build_model(of_model)
 
 
 def build_pushdown_model(arch: str, dictionary: Dictionary, *flags: str) -> Any:
     """The syntactic language model that ``fairseq-train --arch ARCH FLAGS`` would build."""
-    of_task, of_model = _configure("pushdown_language_modeling", arch, flags)
+    of_task, of_model = configure("pushdown_language_modeling", arch, flags)
     task = PushdownLanguageModelingTask(of_task, dictionary, dictionary)
     return task.build_model(of_model)
 
@@ -55,14 +55,14 @@ def build_translation_model(
     arch: str, dictionary: Dictionary, *flags: str, target_dictionary: Dictionary | None = None, **options: Any
 ) -> Any:
     """The translation model that ``fairseq-train --arch ARCH FLAGS`` would build, with ``options`` changed."""
-    of_task, of_model = _configure("translation", arch, flags, options)
+    of_task, of_model = configure("translation", arch, flags, options)
     task = TranslationTask(of_task, dictionary, target_dictionary or dictionary)
     return task.build_model(of_model)
 
 
 def build_transduction_model(arch: str, dictionary: Dictionary, *flags: str) -> Any:
     """The model of transductions that ``fairseq-train --arch ARCH FLAGS`` would build."""
-    of_task, of_model = _configure("stack_transduction", arch, flags)
+    of_task, of_model = configure("stack_transduction", arch, flags)
     return StackTransductionTask(of_task, dictionary).build_model(of_model)
 
 
@@ -144,7 +144,7 @@ def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _configure(
+def configure(
     task: str, arch: str, flags: tuple[str, ...], options: dict[str, Any] | None = None
 ) -> tuple[DictConfig, Any]:
     """The configurations of the task and the model, copied: that of the whole does not copy a model's that is old."""

@@ -25,6 +25,7 @@ NAMES = [*TRANSLATION_PRESETS, *LANGUAGE_MODEL_PRESETS]
 
 OTHERS = (
     ("stack_transformer_lm_nd_cfl", ("--stack-layers=sdpa,nd-2-3-4@3",)),
+    ("stack_transformer_lm_nd_cfl", ("--stack-layers=sdpa,sdpa+nd-2-3-4",)),
     ("stack_transformer_lm_nd_cfl", ("--stack-layers=sdpa,nd-2-3-4", "--stack-loops=3", "--loop-injection")),
     ("stack_lstm_lm_ns_2020", ("--stack=ns-2-2@3",)),
     ("stack_lstm_lm_ns_2020", ("--read-log-weights",)),

@@ -59,7 +59,7 @@ OF_LANGUAGE_MODELS: list[list[Options]] = [
     POSITIONS,
     [{"stack_layers": "sup-4,strat-3", "stack_depth_limit": 3}, {"stack_layers": "ns-2-2,nd-2-2-2@3"},
      {"stack_layers": "deltastack-2-3-2-4,product-1-2-3-2", "deltastack_reading": "current", "product_decay": True},
-     {"stack_layers": None}, {"decoder_layers_to_keep": "1"}],
+     {"stack_layers": "sdpa+nd-2-2-3@4,sdpa+sup-3"}, {"stack_layers": None}, {"decoder_layers_to_keep": "1"}],
     [{"no_decoder_final_norm": True}],
     *OTHERS,
 ]  # fmt: skip
@@ -67,7 +67,8 @@ OF_TRANSLATION: list[list[Options]] = [
     [*VOCABULARIES, {"share_all_embeddings": True}, {"merge_src_tgt_embed": True},
      {"share_all_embeddings": True, "compact_vocab": True}],
     [*POSITIONS, {"encoder_learned_pos": True}],
-    [{"stack_encoder_layers": "strat-3,ns-2-2", "stack_decoder_layers": "sup-4,strat-3"}],
+    [{"stack_encoder_layers": "strat-3,ns-2-2", "stack_decoder_layers": "sup-4,strat-3"},
+     {"stack_encoder_layers": "sdpa+sup-3,sdpa", "stack_decoder_layers": "sdpa+nd-2-2-3,sdpa+strat-2"}],
     [{"encoder_normalize_before": True}],
     [{"decoder_normalize_before": True}, {"decoder_normalize_before": True, "no_decoder_final_norm": True}],
     [{"no_cross_attention": True}],

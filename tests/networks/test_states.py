@@ -74,6 +74,7 @@ MODELS = {
     "learned": lambda: language_model("nd-2-2-3", decoder_learned_pos=True),
     "interleaved": lambda: language_model("sup-3", stack_positions="interleaved"),
     "post-norm": lambda: language_model("sdpa,sup-3", decoder_normalize_before=False),
+    "stacks beside attention": lambda: language_model("sdpa+nd-2-2-3,sdpa+sup-3"),
     "translator": lambda: translator("sdpa,nd-2-2-3"),
 }
 each_model = pytest.mark.parametrize("name", MODELS)

@@ -31,7 +31,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def task_of(corpus: Path, **options: Any) -> PushdownLanguageModelingTask:
     options = {"dataset_impl": None, "use_plasma_view": False, "seed": 1, "batch_size": None, **options}
-    config = PushdownLanguageModelingConfig(data=str(corpus / "data-bin"), tokens_per_sample=50, **options)
+    options = {"tokens_per_sample": 50, **options}
+    config = PushdownLanguageModelingConfig(data=str(corpus / "data-bin"), **options)
     task: PushdownLanguageModelingTask = PushdownLanguageModelingTask.setup_task(config)
     return task
 
@@ -60,6 +61,31 @@ def test_batches(corpus: Path) -> None:
     chosen = batch["legal_attachments"].gather(2, batch["attachments"].unsqueeze(2)).squeeze(2)
     assert chosen[is_scored].all()
     assert batch_of(task, []) == {}
+
+
+def test_windows(corpus: Path) -> None:
+    """The end of a sentence is ROOT of the next; in between, all is as in the sentence alone."""
+    alone, task = (
+        (batch_of(task_of(corpus), [row]) for row in range(3)),
+        task_of(corpus, sample_break_mode="complete", tokens_per_sample=8),
+    )
+    batch = batch_of(task, [0, 1])
+    words = [[task.dictionary[word] for word in row] for row in batch["net_input"]["src_tokens"].tolist()]
+    assert words == [
+        ["</s>", "the", "dog", "is", "happy", "</s>", "go"],
+        ["</s>", "the", "cat", "sat", *["<pad>"] * 3],
+    ]
+    assert batch["attachments"].tolist() == [[1, 1, 3, 2, 0, 6, 5], [1, 1, 2, 0, 5, 6, 7]]
+    assert batch["parses"].tolist() == [[0, 1, 1, 3, 2, 0, 6], [0, 1, 1, 2, 4, 5, 6]]
+    for (row, root), sentence in zip([(0, 0), (0, 5), (1, 0)], alone, strict=True):
+        length = sentence["target"].size(1)
+        places, columns = slice(root, root + length), slice(root + 1, root + length)
+        assert torch.equal(batch["target"][row, places], sentence["target"][0])
+        assert torch.equal(batch["net_input"]["tape"][row, places, columns], sentence["net_input"]["tape"][0, :, 1:])
+        assert torch.equal(batch["attachments"][row, places], root + sentence["attachments"][0])
+        legal = batch["legal_attachments"][row, places]
+        assert torch.equal(legal[:, root : root + length + 1], sentence["legal_attachments"][0])
+        assert legal.sum() == sentence["legal_attachments"].sum()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +128,10 @@ def test_no_attachments(corpus: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "problem"),
     [
-        ({"sample_break_mode": "none"}, "needs --sample-break-mode eos, one sentence per sample; got none"),
+        (
+            {"sample_break_mode": "none"},
+            "needs --sample-break-mode eos, one sentence per sample, or complete, several whole ones; got none",
+        ),
         ({"add_bos_token": True}, "sentences with parses cannot have --add-bos-token"),
         ({"shorten_method": "truncate"}, "sentences with parses cannot have --shorten-method truncate"),
     ],

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import legal_attachments, stack_tape
-from fairseq_stack.tasks._attachments import parse_before_end, with_parses
+from fairseq_stack.tasks._attachments import with_parses
 from fairseq_stack.tasks._own_tapes import with_own_tapes
 from tests.models.building import build_pushdown_model, make_dictionary
 
 DICTIONARY = make_dictionary(9)
 EOS, PAD = DICTIONARY.eos(), DICTIONARY.pad()
 ATTACHMENTS = torch.tensor([[1, 1, 3, 2, 0], [1, 0, 3, 4, 5], [1, 2, 2, 0, 5]])
+PARSES = torch.tensor([[0, 1, 1, 3, 2], [0, 1, 2, 3, 4], [0, 1, 2, 2, 4]])
 
 
 def a_batch() -> dict[str, Any]:
@@ -25,7 +26,7 @@ def a_batch() -> dict[str, Any]:
     tokens[places == lengths.unsqueeze(1)], tokens[places > lengths.unsqueeze(1)] = EOS, PAD
     source = tokens[:, :-1].masked_fill(places[:-1] >= lengths.unsqueeze(1), PAD)
     batch = {"id": torch.tensor([7, 2, 5]), "net_input": {"src_tokens": source}, "target": tokens[:, 1:]}
-    return with_parses(batch, parse_before_end(ATTACHMENTS), ATTACHMENTS)
+    return with_parses(batch, PARSES, ATTACHMENTS)
 
 
 def a_model() -> Any:
@@ -59,7 +60,7 @@ def test_all_tapes_are_own() -> None:
     for row, sentence in zip(parses, tokens, strict=True):
         decided = own_parse(model, sentence[sentence != PAD])
         row[: len(decided)] = torch.tensor(decided)
-    gold = parse_before_end(ATTACHMENTS)
+    gold = PARSES
     assert (parses != gold).any(1)[[0, 2]].all(), "the model parses as the gold trees are"
     assert torch.equal(made["net_input"]["tape"], stack_tape(parses))
     assert torch.equal(made["legal_attachments"], legal_attachments(parses, batch["target"] == EOS))
@@ -69,6 +70,21 @@ def test_all_tapes_are_own() -> None:
     is_gold_so_far = (parses == gold).cumprod(1).bool()
     assert torch.equal(made["attachments"][is_gold_so_far], ATTACHMENTS[is_gold_so_far])
     assert int(made["wrong_tapes"]) == int((parses != gold).any(1).sum())
+
+
+def test_windows() -> None:
+    """Two sentences of three words: both ends attach to ROOT of their sentence, whatever the model decides."""
+    attached, gold = torch.tensor([[1, 1, 3, 0, 5, 5, 7, 4]]), torch.tensor([[0, 1, 1, 3, 0, 5, 5, 7]])
+    model, tokens = a_model(), torch.randint(4, 4 + 9, (1, 9))
+    tokens[0, ::4] = EOS
+    batch = {"id": torch.tensor([3]), "net_input": {"src_tokens": tokens[:, :-1]}, "target": tokens[:, 1:]}
+    made = with_own_tapes(with_parses(batch, gold, attached), model.decoder, 1.0, seed=1, update=0)
+    parse = own_parse(model.eval(), tokens[0, :-1])
+    assert parse != gold[0].tolist() and parse[4] == 0
+    assert torch.equal(made["net_input"]["tape"], stack_tape(torch.tensor([parse])))
+    assert made["attachments"][0, 3::4].tolist() == [0, 4]
+    assert made["legal_attachments"].gather(2, made["attachments"].unsqueeze(2)).all()
+    assert made["legal_attachments"][0, 3::4].sum(1).tolist() == [1, 1]
 
 
 def test_a_share_of_the_tapes() -> None:

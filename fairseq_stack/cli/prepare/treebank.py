@@ -17,8 +17,8 @@ Phrase-structure trees in brackets, for language models that learn from trees. T
 trees come from folders with .mrg files, or from files, plain or gzipped, with one
 tree per line or indented as in .mrg files. Traces and function tags are removed.
 text/*.spans and text/*.attach hold the trees, made binary and without unary nodes,
-over the tokens that fairseq reads: words, or SentencePiece's pieces with --pieces
-or --piece-model."""
+over the tokens that fairseq reads: words; SentencePiece's pieces with --pieces or
+--piece-model; or GPT-2's pieces with --gpt2."""
 
 EXAMPLE = """\
 examples:
@@ -54,6 +54,9 @@ def add_parser(corpora: Subparsers) -> None:
         "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
     )
     parser.add_argument("--piece-model", type=Path, metavar="FILE", help="split words with this SentencePiece model")
+    parser.add_argument(
+        "--gpt2", type=Path, metavar="FOLDER", help="split words as the tokenizer of a GPT-2 in this folder does"
+    )
     add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)

@@ -17,7 +17,7 @@ class PushdownDecoder(RecurrentDecoder):
     """Reads sentences with the tapes of their parses, or decides itself what each word attaches to.
 
     Its own decisions are greedy: each word attaches to what is most probable. ``</s>``, which is before a sentence and
-    ends it, is ROOT and the word that attaches to ROOT.
+    ends it, is ROOT and the word that attaches to ROOT, and then ROOT of the next sentence.
 
     Args:
         cfg: the options of the model, settled.
@@ -134,8 +134,9 @@ class PushdownDecoder(RecurrentDecoder):
 
     def _decisions_after(self, tokens: Tensor, attachments: Tensor) -> Tensor:
         """What each token attaches to, (B, n), where those before it attach as given."""
-        tape = stack_tape(attachments)
+        tape, next_words = stack_tape(attachments), tokens.roll(-1, 1)
         hidden = self.network(tokens, tape)
-        scores = self.network.attachment_scores(hidden, tokens.roll(-1, 1), tape)
-        decided = attachment_log_probabilities(scores, legal_attachments(attachments)).argmax(2)
+        scores = self.network.attachment_scores(hidden, next_words, tape)
+        legal = legal_attachments(attachments, next_words == self.network.end)
+        decided = attachment_log_probabilities(scores, legal).argmax(2)
         return torch.cat([attachments[:, :1], decided[:, :-1]], 1)

@@ -16,6 +16,7 @@ from omegaconf import II
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer, spellings
 from fairseq_stack.models.shared_options import (
+    PretrainedOptions,
     StackAttentionOptions,
     VocabularyOptions,
     check_at_least_one,
@@ -31,11 +32,11 @@ from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS
 
 MODEL = "pushdown_transformer_lm"
 PARAMETRIZATION_CHOICES = ChoiceEnum(list(PARAMETRIZATIONS))
-ACTIVATIONS = ChoiceEnum(["relu", "gelu"])
+ACTIVATIONS = ChoiceEnum(["relu", "gelu", "gelu_accurate"])
 
 
 @dataclass
-class PushdownLanguageModelConfig(VocabularyOptions, StackAttentionOptions):
+class PushdownLanguageModelConfig(VocabularyOptions, StackAttentionOptions, PretrainedOptions):
     """The options of a Transformer that predicts words and attachments; the presets set them as in the paper."""
 
     stack_layers: str = field(
@@ -52,7 +53,8 @@ class PushdownLanguageModelConfig(VocabularyOptions, StackAttentionOptions):
         default=False, metadata={"help": "add learned positions to embeddings (default: distances alone, or none)"}
     )
     activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation of the feed-forward layers"}
+        default="relu",
+        metadata={"help": "activation of the feed-forward layers; gelu_accurate is GPT-2's, by the tanh"},
     )
     no_scale_embedding: bool = field(
         default=False, metadata={"help": "do not multiply input embeddings by the root of their size"}
@@ -73,6 +75,12 @@ class PushdownLanguageModelConfig(VocabularyOptions, StackAttentionOptions):
         metadata={
             "help": "size of the tables of depths; larger depths become the last, so with 2 a layer sees only whether "
             "a word has been reduced"
+        },
+    )
+    zero_depths: bool = field(
+        default=False,
+        metadata={
+            "help": "the tables of depths of layers begin at 0, so that layers attend at first as without a tape"
         },
     )
     no_depths_in_head: bool = field(default=False, metadata={"help": "the attachment head sees no depths"})
@@ -113,6 +121,8 @@ def settle(options: Namespace, num_words: int) -> tuple[Layer, ...]:
     if size % heads:
         raise UserError(f"--decoder-embed-dim: expected a multiple of --decoder-attention-heads {heads}, got {size}")
     check_probabilities(options, "dropout", "attention_dropout")
+    if options.zero_depths and not any(layer.kind.needs_tape for layer in layers):
+        raise UserError(f"--zero-depths has no effect: expected pushdown in --stack-layers {options.stack_layers}")
     if options.pushdown_parametrization == "equations":
         for name in of_head:
             if getattr(options, name) is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fairseq.data import Dictionary
@@ -14,8 +16,10 @@ from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.gpt2 import gpt2_of
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
+from fairseq_stack.models.pushdown.from_gpt2 import begin_as_gpt2, settle_from_gpt2
 from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
 from fairseq_stack.models.pushdown.pushdown_options import MODEL, PushdownLanguageModelConfig, settle
 from fairseq_stack.models.shared_options import plain_namespace
@@ -26,10 +30,14 @@ from fairseq_stack.models.vocabulary import (
     compact_embedding,
     new_table,
 )
-from fairseq_stack.modules import PushdownAttention, PushdownTransformer, attachment_head
+from fairseq_stack.modules import PushdownAttention, PushdownAttentionWithStack, PushdownTransformer, attachment_head
 from fairseq_stack.modules.pushdown_transformer import Attention
 
-_ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
+_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu_accurate": partial(nn.GELU, "tanh"),
+}
 
 
 @register_model(MODEL, dataclass=PushdownLanguageModelConfig)
@@ -41,17 +49,22 @@ class PushdownLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         """Build the model that the options describe.
 
         Raises:
-            UserError: for a wrong layer list, sizes that are wrong or beyond the memory of this machine, or a task
-                whose batches have no tapes.
+            UserError: for a wrong layer list, sizes that are wrong or beyond the memory of this machine, a task whose
+                batches have no tapes, or a folder of GPT-2 that cannot be used.
         """
         options = plain_namespace(args)
         if not is_from_checkpoint() and not getattr(task, "has_tapes", False):
             raise UserError(
                 f"{MODEL} learns from parses: expected --task pushdown_language_modeling, got {type(task).__name__}"
             )
-        dictionary = task.target_dictionary
+        dictionary, gpt2 = task.target_dictionary, gpt2_of(options)
+        decided = {} if gpt2 is None else settle_from_gpt2(options, gpt2)
         layers = settle(options, len(dictionary))
-        return cls(PushdownDecoder(options, dictionary, _network(options, dictionary, layers)))
+        model = cls(PushdownDecoder(options, dictionary, _network(options, dictionary, layers)))
+        model.decided_options = decided
+        if gpt2 is not None:
+            begin_as_gpt2(model.decoder, gpt2)
+        return model
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
         """As :meth:`PushdownDecoder.forward`; symbols that a compact vocabulary excludes raise UserError."""
@@ -88,13 +101,16 @@ def _network(args: Namespace, dictionary: Dictionary, layers: tuple[Layer, ...])
 def _attention(args: Namespace, layer: Layer) -> Attention:
     if layer.kind.build is not None:
         return layer.build(args.decoder_embed_dim, args)
-    return PushdownAttention(
-        args.decoder_embed_dim,
-        args.decoder_attention_heads,
-        args.pushdown_depths if layer.kind.needs_tape else None,
-        args.pushdown_parametrization,
-        dropout=args.attention_dropout,
-    )
+    depths = args.pushdown_depths if layer.kind.needs_tape else None
+    arguments = (args.decoder_attention_heads, depths, args.pushdown_parametrization)
+    if layer.beside is None:
+        attention = PushdownAttention(args.decoder_embed_dim, *arguments, dropout=args.attention_dropout)
+    else:
+        stack = layer.beside.build(args.decoder_embed_dim, args)
+        attention = PushdownAttentionWithStack(stack, *arguments, dropout=args.attention_dropout)
+    if args.zero_depths and attention.depths is not None:
+        nn.init.zeros_(attention.depths.weight)
+    return attention
 
 
 def _tables(args: Namespace, dictionary: Dictionary) -> tuple[nn.Module, nn.Module]:

@@ -11,18 +11,18 @@ from torch import Tensor, nn
 
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.incremental import IncrementalState
-from fairseq_stack.models.transformer.self_attention import StackSelfAttention
+from fairseq_stack.models.transformer.self_attention import AttentionWithStack, StackSelfAttention
 
 
 class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
-    """fairseq's encoder layer with stack attention instead of self-attention; its output is 0 at padding."""
+    """fairseq's encoder layer with stack attention for self-attention, or beside it; its output is 0 at padding."""
 
     def __init__(self, cfg: Any, attention: Layer, return_fc: bool = False) -> None:
         self._attention = attention
         super().__init__(cfg, return_fc=return_fc)
 
-    def build_self_attention(self, embed_dim: int, cfg: Any) -> StackSelfAttention:
-        return StackSelfAttention(self._attention.build(embed_dim, cfg))
+    def build_self_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
+        return _build_self_attention(self._attention, embed_dim, cfg.encoder.attention_heads, cfg)
 
     def forward(self, x: Tensor, encoder_padding_mask: Tensor | None, attn_mask: Tensor | None = None) -> Any:
         output = super().forward(x, encoder_padding_mask, attn_mask)
@@ -32,7 +32,7 @@ class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
 
 
 class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
-    """fairseq's decoder layer with stack attention instead of self-attention; its output is 0 at padding."""
+    """fairseq's decoder layer with stack attention for self-attention, or beside it; its output is 0 at padding."""
 
     def __init__(self, cfg: Any, attention: Layer, no_encoder_attn: bool = False) -> None:
         self._attention = attention
@@ -40,8 +40,8 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
 
     def build_self_attention(
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
-    ) -> StackSelfAttention:
-        return StackSelfAttention(self._attention.build(embed_dim, cfg))
+    ) -> nn.Module:
+        return _build_self_attention(self._attention, embed_dim, cfg.decoder.attention_heads, cfg)
 
     def forward(
         self,
@@ -62,16 +62,22 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
 
 def build_encoder_layer(cfg: Any, attention: Layer, return_fc: bool) -> nn.Module:
     """An encoder layer with this attention, wrapped as fairseq wraps its own."""
-    if attention.kind.build is None:
+    if attention.kind.build is attention.beside is None:
         return _wrap(transformer_layer.TransformerEncoderLayerBase(cfg, return_fc=return_fc), cfg)
     return _wrap(StackEncoderLayer(cfg, attention, return_fc), cfg)
 
 
 def build_decoder_layer(cfg: Any, attention: Layer, no_encoder_attn: bool) -> nn.Module:
     """A decoder layer with this attention, wrapped as fairseq wraps its own."""
-    if attention.kind.build is None:
+    if attention.kind.build is attention.beside is None:
         return _wrap(transformer_layer.TransformerDecoderLayerBase(cfg, no_encoder_attn), cfg)
     return _wrap(StackDecoderLayer(cfg, attention, no_encoder_attn), cfg)
+
+
+def _build_self_attention(attention: Layer, embed_dim: int, num_heads: int, cfg: Any) -> nn.Module:
+    if attention.beside is None:
+        return StackSelfAttention(attention.build(embed_dim, cfg))
+    return AttentionWithStack(attention.beside.build(embed_dim, cfg), num_heads, cfg.attention_dropout)
 
 
 def _without_padding(output: Tensor, padding_mask: Tensor | None) -> Tensor:

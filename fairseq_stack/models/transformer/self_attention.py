@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fairseq.incremental_decoding_utils import with_incremental_state
+from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from fairseq_stack.models.incremental import IncrementalState, KeepsState
-from fairseq_stack.modules import StatefulAttention
+from fairseq_stack.modules import Gate, StatefulAttention
 
 
 @with_incremental_state
@@ -62,3 +63,32 @@ class StackSelfAttention(KeepsState, nn.Module):
     def _get_input_buffer(self, incremental_state: IncrementalState | None) -> dict[str, Tensor]:
         """fairseq's decoder layer asks for saved keys and values; a stack has none."""
         return {}
+
+
+class AttentionWithStack(MultiheadAttention):
+    """fairseq's self-attention with a stack beside it: its outputs plus the gated stack readings.
+
+    Args:
+        attention: stack attention, of the size of the inputs.
+        num_heads: of self-attention.
+        dropout: of the weights of self-attention.
+    """
+
+    def __init__(self, attention: StatefulAttention, num_heads: int, dropout: float) -> None:
+        super().__init__(attention.model_size, num_heads, dropout=dropout, self_attention=True)
+        self.stack, self.gate = StackSelfAttention(attention), Gate(attention.model_size)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
+        key_padding_mask: Tensor | None = None,
+        incremental_state: IncrementalState | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """As fairseq's self-attention."""
+        shared = {"key_padding_mask": key_padding_mask, "incremental_state": incremental_state}
+        attended, weights = super().forward(query, key, value, **shared, **kwargs)
+        reading, _ = self.stack(query, **shared)
+        return attended + self.gate(reading), weights

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.checkpoints import CheckedLoading
+from fairseq_stack.models.gpt2 import gpt2_of
 from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
+from fairseq_stack.models.transformer.from_gpt2 import begin_as_gpt2, settle_from_gpt2
 from fairseq_stack.models.transformer.initialization import initialize
 from fairseq_stack.models.transformer.transformer_options import (
     StackTransformerLanguageModelConfig,
@@ -39,13 +41,15 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
 
         Raises:
             UserError: for a wrong layer list, options that cannot be combined, sizes beyond the memory of this machine,
-                or a task of translation.
+                a task of translation, or a folder of GPT-2 that cannot be used.
         """
         require_language_modeling(MODEL, task)
         options = plain_namespace(args)
         fill_in(options, option_defaults())  # checkpoints of earlier versions lack some
         if options.character_embeddings or options.adaptive_input:
             raise UserError(f"{MODEL} has no character embeddings and no adaptive input")
+        gpt2 = gpt2_of(options)
+        decided = {} if gpt2 is None else settle_from_gpt2(options, gpt2)
         options.stack_decoder_layers = options.stack_layers
         tables = 1 if options.share_decoder_input_output_embed else 2
         settle(options, MODEL, {"decoder": "stack_layers"}, {"decoder": tables * len(task.target_dictionary)})
@@ -60,6 +64,9 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         cfg = TransformerConfig.from_namespace(options)
         model = cls(StackTransformerDecoder(cfg, task.target_dictionary, embeddings, no_encoder_attn=True))
         initialize(model, options)
+        model.decided_options = decided
+        if gpt2 is not None:
+            begin_as_gpt2(model.decoder, gpt2)
         return model
 
     @classmethod

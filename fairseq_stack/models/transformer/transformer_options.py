@@ -19,6 +19,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, spellings
 from fairseq_stack.models.delta_options import DeltaOptions, check_delta_options
 from fairseq_stack.models.shared_options import (
+    PretrainedOptions,
     StackAttentionOptions,
     VocabularyOptions,
     check_at_least_one,
@@ -71,7 +72,7 @@ class StackOptions(VocabularyOptions, LayerOptions):
 
 
 @dataclass
-class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackOptions):
+class StackTransformerLanguageModelConfig(TransformerLanguageModelConfig, StackOptions, PretrainedOptions):
     """fairseq's options for transformer language models and ours."""
 
     stack_layers: Optional[str] = field(

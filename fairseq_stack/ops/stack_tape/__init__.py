@@ -2,7 +2,8 @@
 
 Token 0 is ROOT, r_0 = 0; words are the tokens from 1 on. Word k attaches to r_k: to itself, or to the last token of a
 constituent on the stack, which is then joined with everything above it and with k. Only the end of the sentence
-attaches to ROOT, and only to it, which joins everything. Pads after the end attach to themselves.
+attaches to ROOT, and only to it, which joins everything. It is then ROOT of the next sentence, if there is one: the
+last token of the constituent that holds everything before. Pads after the end attach to themselves.
 
 Every prefix of attachments builds an incremental parse, which is several trees side by side.
 
@@ -17,10 +18,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .pytorch import legal_pytorch, oracle_pytorch, stack_tape_pytorch
+from .pytorch import legal_pytorch, oracle_pytorch, roots_pytorch, stack_tape_pytorch
 from .state import StackTapeState, illegal_attachment
 
-__all__ = ["StackTapeState", "legal_attachments", "oracle_attachments", "stack_tape"]
+__all__ = ["StackTapeState", "legal_attachments", "oracle_attachments", "roots_of_sentences", "stack_tape"]
 
 
 def stack_tape(attachments: Tensor, *, max_depth: int | None = None) -> Tensor:
@@ -52,7 +53,7 @@ def legal_attachments(attachments: Tensor, ends: Tensor | None = None) -> Tensor
 
     Args:
         attachments: r_0, ..., r_{T-1}, a LongTensor (B, T).
-        ends: (B, T), whether the end of the sentence follows token t. It may attach to ROOT only.
+        ends: (B, T), whether the end of a sentence follows token t. It may attach to ROOT of its sentence only.
 
     Returns:
         (B, T, T + 1), whether token t + 1 may attach to j, at [:, t, j].
@@ -69,8 +70,24 @@ def legal_attachments(attachments: Tensor, ends: Tensor | None = None) -> Tensor
             f"ends: expected a BoolTensor of shape {tuple(attachments.shape)} like attachments, got shape "
             f"{tuple(ends.shape)} of {ends.dtype}"
         )
-    to_root = torch.arange(legal.size(2), device=legal.device) == 0
+    to_root = torch.arange(legal.size(2), device=legal.device) == roots_pytorch(attachments).unsqueeze(2)
     return torch.where(ends.unsqueeze(2), to_root, legal)
+
+
+def roots_of_sentences(attachments: Tensor) -> Tensor:
+    """ROOT of the sentence that each token is in or ends before: what the end of the sentence attaches to.
+
+    Args:
+        attachments: r_0, ..., r_{T-1}, a LongTensor (B, T).
+
+    Returns:
+        (B, T): the last token, after token t, of the constituent that holds token 0. It is 0 in the first sentence.
+
+    Raises:
+        ValueError: ``attachments`` is not such a tensor, or an attachment is illegal.
+    """
+    _check_attachments(attachments)
+    return roots_pytorch(attachments)
 
 
 def oracle_attachments(attachments: Tensor, gold: Tensor) -> Tensor:
@@ -89,7 +106,7 @@ def oracle_attachments(attachments: Tensor, gold: Tensor) -> Tensor:
 
     Args:
         attachments: r_0, ..., r_{T-1} of the parse whose stacks they are, a LongTensor (B, T), without the end of the
-            sentence.
+            last sentence.
         gold: the same of the gold parse, (B, T).
 
     Returns:
@@ -124,9 +141,7 @@ def _check_attachments(attachments: Tensor) -> None:
 
 
 def _allowed(attachments: Tensor, tokens: Tensor) -> Tensor:
-    """Whether token k may attach to j, (B, T, T), at [:, k, j]; to ROOT as the end of the sentence, once."""
+    """Whether token k may attach to j, (B, T, T), at [:, k, j]; to ROOT as the end of its sentence."""
     allowed = pad(legal_pytorch(attachments), (0, 0, 1, 0))[:, :-1, :-1]
-    allowed[:, :, :1] = True
-    is_end = (attachments == 0) & (tokens > 0)
-    is_behind_end = is_end.cumsum(1) > is_end.long()
-    return torch.where(is_behind_end.unsqueeze(2), tokens == tokens.unsqueeze(1), allowed)
+    roots = pad(roots_pytorch(attachments), (1, 0))[:, :-1]
+    return allowed | (tokens == roots.unsqueeze(2))

@@ -33,12 +33,17 @@ def nodes_pytorch(attachments: Tensor) -> Tensor:
 
 def legal_pytorch(attachments: Tensor) -> Tensor:
     """Whether word t + 1 may attach to j, (B, T, T + 1), at [:, t, j]: to ends of constituents and to itself."""
-    starts = _starts(_first_tokens(attachments))
+    first = _first_tokens(attachments)
+    starts = _starts(first)
     legal = pad(starts, (0, 2))[:, :, 1:]  # A constituent ends before the next begins.
     legal.diagonal(0, 1, 2).fill_(True)
     legal.diagonal(1, 1, 2).fill_(True)
-    legal[:, :, 0] = False
-    return legal
+    return legal.scatter_(2, _roots(first).unsqueeze(2), False)
+
+
+def roots_pytorch(attachments: Tensor) -> Tensor:
+    """As ``roots_of_sentences``."""
+    return _roots(_first_tokens(attachments))
 
 
 def oracle_pytorch(attachments: Tensor, gold: Tensor) -> Tensor:
@@ -56,6 +61,12 @@ def _first_tokens(attachments: Tensor) -> Tensor:
     for _ in range(attachments.size(1).bit_length()):
         first = first.gather(1, first)
     return first
+
+
+def _roots(first: Tensor) -> Tensor:
+    """The last token up to t whose constituent begins at 0, (B, T)."""
+    tokens = torch.arange(first.size(1), device=first.device)
+    return torch.where(first == 0, tokens, 0).cummax(1).values
 
 
 def _starts(first: Tensor) -> Tensor:

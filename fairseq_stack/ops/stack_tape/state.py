@@ -32,15 +32,18 @@ class StackTapeState(BatchState):
     def legal(self) -> Tensor:
         """What word t + 1 may attach to, (B, t + 2): the ends of constituents except ROOT, and itself."""
         legal = pad(self.ends, (0, 1), value=True)
-        legal[:, 0] = False
-        return legal
+        return legal.scatter_(1, self.roots().unsqueeze(1), False)
+
+    def roots(self) -> Tensor:
+        """ROOT of the sentence, (B,), to which its end attaches: the last token of the first constituent."""
+        return self.ends.int().argmax(1)
 
     def step(self, attachments: Tensor) -> StackTapeState:
         """The state after token t + 1 (Algorithm 1 of Murty et al., 2023).
 
         Args:
-            attachments: (B,), r_{t+1}: where :meth:`legal` is true, or 0 for the end of the sentence. Pads after the
-                end attach to themselves.
+            attachments: (B,), r_{t+1}: where :meth:`legal` is true, or one of :meth:`roots` for the end of the
+                sentence. Pads after the end attach to themselves.
 
         Raises:
             ValueError: ``attachments`` is not a LongTensor (B,), or an attachment is illegal.

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
-from ..layout import DATA_BIN, MANIFEST_NAME
+from ..layout import DATA_BIN, MANIFEST_NAME, TOKENIZER_NAME
+from ..text.byte_pieces import read_tokenizer
 from ..text.fairseq_words import check_word
-from .treebank import MODEL_NAME, PieceCutter
+from .treebank_pieces import MODEL_NAME, GPT2Cutter, SentencePieceCutter
 from .word_classes import known_or_class
 
 DICTIONARY = f"{DATA_BIN}/dict.txt"
@@ -53,13 +54,16 @@ def tokens_of(folder: Path) -> Tokens:
     if not path.is_file():
         raise PrepareError(f"{folder} has no {DICTIONARY}; expected the corpus that the model was trained on")
     symbols = frozenset(line.rpartition(" ")[0] for line in path.read_text(encoding="utf-8").splitlines())
-    model = root / MODEL_NAME
+    model, tokenizer = root / MODEL_NAME, root / TOKENIZER_NAME
     if model.is_file():
         try:
-            cutter = PieceCutter(model.read_bytes())
+            cutter = SentencePieceCutter(model.read_bytes())
         except (RuntimeError, OSError) as error:
             raise PrepareError(f"{model} is not a SentencePiece model") from error
         return Tokens(cutter.cut, path, symbols, (model,), ("sentencepiece",))
+    if tokenizer.is_file():
+        of_gpt2 = GPT2Cutter(read_tokenizer(root, "--like"))
+        return Tokens(of_gpt2.cut, path, symbols, (tokenizer,), ("tokenizers",))
     return Tokens(_words(symbols, _has_classes(root / MANIFEST_NAME)), path, symbols)
 
 

@@ -5,9 +5,10 @@ Traces, function tags, indices and wrappers are removed as for the Penn Treebank
 :mod:`.side_files`, and :mod:`.spans` for the trees.
 
 The tokens are words, with classes for rare ones (:mod:`.word_classes`) or without; or pieces of words, by a
-SentencePiece BPE model that is trained on the words of train, or one that is given. Each word is cut by itself, so that
-no piece spans two words. With pieces, ``.spans`` and ``.attach`` are over pieces, and there are also ``.word-spans``
-and ``.pieces-per-word``; the model is ``spm.model``, and the dictionary has all pieces of the model.
+SentencePiece BPE model that is trained on the words of train, or one that is given, or as GPT-2 cuts them
+(:mod:`.treebank_pieces`). No piece spans two words. With pieces, ``.spans`` and ``.attach`` are over pieces, and there
+are also ``.word-spans`` and ``.pieces-per-word``; the model is ``spm.model`` or ``tokenizer.json``, and the dictionary
+has all pieces of the model.
 """
 
 from __future__ import annotations
@@ -16,17 +17,16 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_ranges
-from ..layout import SPLITS, SUFFIX, TEXT, WORD_MARK
-from ..progress import progress
+from ..layout import SPLITS, TEXT
 from ..text.binarise import binarise_language
+from ..text.byte_pieces import TOKENIZER_FILES
 from ..text.manifest import Manifest, options_without, sha256_of
-from ..text.output import corpus_folder, write_columns
-from ..text.sentence_pieces import MOST_PIECES, Encoder, count_unknown, train_model, write_dictionary
+from ..text.output import corpus_folder
+from ..text.sentence_pieces import MOST_PIECES, count_unknown, train_model, write_dictionary
 from ..text.streams import read_lines, require_file
 from .side_files import (
     SplitReport,
@@ -34,17 +34,15 @@ from .side_files import (
     describe_files,
     find_mrg_files,
     read_sentences,
-    span_lines,
     write_classes_as_text,
     write_split,
     write_words_as_text,
 )
-from .spans import depths, parse_spans, piece_spans
+from .treebank_pieces import PieceCutter, SentencePieceCutter, read_cutter, write_split_in_pieces
 from .word_classes import known_words
 
 CORPUS = "treebank"
 RARE_WORDS = ("classes", "keep")
-MODEL_NAME = "spm.model"
 VOCABULARY_NAME = "vocabulary.txt"
 
 
@@ -59,6 +57,7 @@ class Options:
             or without effect if the tokens are pieces.
         pieces: train a SentencePiece model of at most this many pieces; None: the tokens are words.
         piece_model: use this SentencePiece model.
+        gpt2: cut words into pieces as the tokenizer of this folder with a GPT-2 does.
         limit: the maximum number of sentences in each split, the first ones; None: all.
         strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
@@ -73,6 +72,7 @@ class Options:
     rare_words: str | None = None
     pieces: int | None = None
     piece_model: Path | None = None
+    gpt2: Path | None = None
     limit: int | None = None
     strip_cr: bool = False
     binarise: bool = True
@@ -81,14 +81,18 @@ class Options:
         require_ranges(self, limit=(1, None), pieces=(2, MOST_PIECES))
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
+        if self.gpt2 is not None and (self.pieces is not None or self.piece_model is not None):
+            raise PrepareError("--gpt2 names a tokenizer; it cannot be combined with --pieces or --piece-model")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
             raise PrepareError(f"--rare-words must be one of {', '.join(RARE_WORDS)}, got {self.rare_words!r}")
         if self.rare_words is not None and self.in_pieces():
-            raise PrepareError("--rare-words is for words; it cannot be combined with --pieces or --piece-model")
+            raise PrepareError(
+                "--rare-words is for words; it cannot be combined with --pieces, --piece-model or --gpt2"
+            )
 
     def in_pieces(self) -> bool:
         """Whether the tokens are pieces."""
-        return self.pieces is not None or self.piece_model is not None
+        return any(option is not None for option in (self.pieces, self.piece_model, self.gpt2))
 
     def paths(self) -> dict[str, tuple[Path, ...]]:
         """The paths given for each split."""
@@ -129,12 +133,12 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             failed.
     """
     files = find_files(options)
-    model = None if options.piece_model is None else _read_model(options.piece_model)
+    cutter = read_cutter(options.piece_model, options.gpt2)
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         text = new / TEXT
         reports = {split: _write(text, split, files[split], options) for split in SPLITS}
         if options.in_pieces():
-            tokens = _write_pieces(new, options, model)
+            tokens = _write_pieces(new, options, cutter)
         else:
             tokens = _write_words(text, options, reports["train"])
         if options.binarise:
@@ -170,52 +174,17 @@ def _token_counts(tokens: Counter[str], train: Counter[str]) -> dict[str, Any]:
     }
 
 
-class PieceCutter:
-    """Cuts words into pieces, each word separately. ``pieces`` are those of the model."""
-
-    def __init__(self, model: bytes) -> None:
-        self._encoder = Encoder(model)
-        self.pieces = self._encoder.pieces()
-        self._known: dict[str, list[str]] = {}
-
-    def cut(self, words: Sequence[str], place: str) -> list[list[str]]:
-        """The pieces of each word.
-
-        Raises:
-            PrepareError: a word holds SentencePiece's mark for spaces, or nothing is left of it; ``place`` says
-                where it stands.
-        """
-        new = [word for word in dict.fromkeys(words) if word not in self._known]
-        for word, pieces in zip(new, self._encoder.encode(new), strict=True):
-            if WORD_MARK in word:
-                raise PrepareError(f"{place}: the word {word!r} holds U+2581, SentencePiece's mark for a space")
-            if not pieces:
-                raise PrepareError(f"{place}: the SentencePiece model leaves nothing of the word {word!r}")
-            self._known[word] = pieces
-        return [self._known[word] for word in words]
-
-
-def _read_model(path: Path) -> bytes:
-    """The bytes of a SentencePiece model that can be loaded."""
-    require_file(path)
-    model = path.read_bytes()
-    try:
-        PieceCutter(model)
-    except (RuntimeError, OSError) as error:
-        raise PrepareError(f"--piece-model {path} is not a SentencePiece model") from error
-    return model
-
-
-def _write_pieces(folder: Path, options: Options, model: bytes | None) -> dict[str, dict[str, Any]]:
+def _write_pieces(folder: Path, options: Options, cutter: PieceCutter | None) -> dict[str, dict[str, Any]]:
     """Write pieces as text, the spans over them, the model and the dictionary; return counts for each split."""
     text = folder / TEXT
-    if model is None:
+    if cutter is None:
         assert options.pieces is not None
         words = read_lines(text / "train.words")
-        model = train_model(words, pieces=options.pieces, hard_limit=False, normalization="identity")
-    (folder / MODEL_NAME).write_bytes(model)
-    cutter = PieceCutter(model)
-    written = {split: _write_split_in_pieces(text, split, cutter) for split in SPLITS}
+        cutter = SentencePieceCutter(
+            train_model(words, pieces=options.pieces, hard_limit=False, normalization="identity")
+        )
+    cutter.write(folder)
+    written = {split: write_split_in_pieces(text, split, cutter) for split in SPLITS}
     train = written["train"][0]
     write_dictionary(cutter.pieces, train, text / VOCABULARY_NAME)
     return {
@@ -229,30 +198,6 @@ def _write_pieces(folder: Path, options: Options, model: bytes | None) -> dict[s
     }
 
 
-def _write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple[Counter[str], int, int]:
-    """Write the pieces of a split and the spans over them; return the pieces' counts and the maximum length and
-    depth."""
-    (text / f"{split}.spans").rename(text / f"{split}.word-spans")
-    read = [read_lines(text / f"{split}.{name}") for name in ("words", "word-spans", "origin")]
-    tokens: Counter[str] = Counter()
-    longest = deepest = 0
-
-    def rows() -> Iterator[tuple[str, ...]]:
-        nonlocal longest, deepest
-        for words, spans, origin in progress(zip(*read, strict=True), label=f"{CORPUS}: pieces of {split}", total=None):
-            cut = cutter.cut(words.split(" "), ", line ".join(origin.split("\t")))
-            lengths = [len(word) for word in cut]
-            pieces = list(chain.from_iterable(cut))
-            nodes = piece_spans(parse_spans(spans, f"{split}.word-spans"), lengths)
-            tokens.update(pieces)
-            longest = max(longest, len(pieces))
-            deepest = max(deepest, *depths(nodes, len(pieces)))
-            yield " ".join(pieces), *span_lines(nodes, len(pieces)), " ".join(map(str, lengths))
-
-    write_columns([text / f"{split}.{name}" for name in (SUFFIX, "spans", "attach", "pieces-per-word")], rows())
-    return tokens, longest, deepest
-
-
 def _manifest(
     options: Options,
     files: Mapping[str, Sequence[TreeFile]],
@@ -262,13 +207,16 @@ def _manifest(
     inputs = {file.name: sha256_of(file.path) for split in SPLITS for file in files[split]}
     if options.piece_model is not None:
         inputs[options.piece_model.name] = sha256_of(options.piece_model)
+    if options.gpt2 is not None:
+        paths = (options.gpt2 / name for name in TOKENIZER_FILES)
+        inputs |= {path.name: sha256_of(path) for path in paths if path.is_file()}
     return Manifest(
         corpus=CORPUS,
-        options=options_without(options, *SPLITS, "piece_model"),
+        options=options_without(options, *SPLITS, "piece_model", "gpt2"),
         splits={s: {"files": len(files[s]), **reports[s].counts(), **tokens[s]} for s in SPLITS},
         dropped={split: report.dropped for split, report in reports.items()},
         inputs=inputs,
-        packages=("sentencepiece",) if options.in_pieces() else (),
+        packages=() if not options.in_pieces() else ("tokenizers",) if options.gpt2 else ("sentencepiece",),
     )
 
 
@@ -276,5 +224,4 @@ def plan(options: Options) -> Iterator[str]:
     """What a run would read, in readable lines; nothing is written, and no file of trees is opened."""
     for split, files in find_files(options).items():
         yield describe_files(split, files)
-    if options.piece_model is not None:
-        _read_model(options.piece_model)
+    read_cutter(options.piece_model, options.gpt2)

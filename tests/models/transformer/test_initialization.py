@@ -50,6 +50,14 @@ def test_language_model_with_an_output_layer_of_its_own(flags: tuple[str, ...]) 
     assert_uniform(model.decoder.layers[2].self_attn.attention, "bottom_logits", 0.1)
 
 
+@pytest.mark.parametrize("init", ["fairseq", "paper", "one-turn"])
+def test_gates_begin_closed(init: str) -> None:
+    flags = ("--stack-layers=2xsdpa,sdpa+nd-2-2-3,2xsdpa", f"--stack-init={init}")
+    beside = build_language_model("stack_transformer_lm_nd_cfl", DICTIONARY, *flags).decoder.layers[2].self_attn
+    assert beside.gate.weight.count_nonzero() == 0
+    assert beside.stack.attention.output.weight.count_nonzero() > 0
+
+
 def test_one_turn() -> None:
     """Layers without a stack are the identity, and the automaton pushes a symbol whatever is on top."""
     model = build_translation_model("stack_transformer_nd_small", DICTIONARY, *SMALL, "--stack-init=one-turn")

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from torch import Tensor
 from torch.nn.functional import pad
 
-from fairseq_stack.ops.stack_tape import StackTapeState, legal_attachments, stack_tape
+from fairseq_stack.ops.stack_tape import StackTapeState, legal_attachments, roots_of_sentences, stack_tape
 from fairseq_stack.ops.stack_tape.pytorch import nodes_pytorch
 from fairseq_stack.ops.stack_tape.reference import stack_tape_reference
 from fairseq_stack_preprocess.trees.brackets import tagged_words
 from fairseq_stack_preprocess.trees.spans import attachments as attachments_of_spans
 from fairseq_stack_preprocess.trees.spans import binary_spans
 from tests.helpers import hostile
-from tests.ops.stack_tape.parses import batches, golden_parses
+from tests.ops.stack_tape.parses import batches, golden_parses, joined, windows
 from tests.preprocess.trees.treebanks import cleaned_trees
 
 DOG = [0, 1, 1, 3, 2, 0]  # ((The dog) (is happy)), and the end
@@ -100,18 +100,41 @@ def test_batches_of_parses(rows: list[list[int]]) -> None:
 
 @given(rows=batches(6))
 def test_legal_attachments(rows: list[list[int]]) -> None:
-    """A next word may attach to j if Algorithm 1 can do it; only the end may attach to ROOT."""
+    """A next word may attach to j if Algorithm 1 can do it; only the end may attach to ROOT of its sentence."""
     attachments = torch.tensor(rows)
-    legal = legal_attachments(attachments)
-    for row, actual in zip(rows, legal.tolist(), strict=True):
-        for t in range(len(row)):
-            expected = [j > 0 and is_possible([*row[: t + 1], j]) for j in range(t + 2)]
+    legal, roots = legal_attachments(attachments), roots_of_sentences(attachments)
+    for row, actual, row_of_roots in zip(rows, legal.tolist(), roots.tolist(), strict=True):
+        for t, root in enumerate(row_of_roots):
+            assert root == max(k for k in range(t + 1) if begins_at_root(row, k))
+            expected = [j != root and is_possible([*row[: t + 1], j]) for j in range(t + 2)]
             assert actual[t] == expected + [False] * (len(row) - t - 1)
     ends = torch.zeros_like(attachments, dtype=torch.bool)
     ends[:, -1] = True
     expected_of_ends = legal.clone()
-    expected_of_ends[:, -1] = torch.arange(legal.size(2)) == 0
+    expected_of_ends[:, -1] = torch.arange(legal.size(2)) == roots[:, -1:]
     assert torch.equal(legal_attachments(attachments, ends), expected_of_ends)
+
+
+def begins_at_root(attachments: Sequence[int], token: int) -> bool:
+    while attachments[token] != token:
+        token = attachments[token]
+    return token == 0
+
+
+@settings(max_examples=50)
+@given(sentences=windows())
+def test_sentences_of_a_window(sentences: list[list[int]]) -> None:
+    """The columns of the words of a sentence are those of the sentence alone, and legal is what is legal there."""
+    window = torch.tensor([joined(sentences)])
+    tape, legal = stack_tape(window)[0], legal_attachments(window)[0]
+    root = 0
+    for sentence in sentences:
+        alone, end = torch.tensor([sentence]), root + len(sentence) - 1
+        own = slice(root + 1, end)
+        assert torch.equal(tape[root:end, own], stack_tape(alone)[0, :-1, 1:-1])
+        assert torch.equal(legal[root:end, root : end + 1], legal_attachments(alone)[0, :-1, : len(sentence)])
+        assert legal[root:end].sum() == legal[root:end, root : end + 1].sum()
+        root = end
 
 
 def is_possible(attachments: Sequence[int]) -> bool:
@@ -136,10 +159,10 @@ def test_no_tokens() -> None:
         ([0, -1], "token 1 of row 1 attaches to -1; expected 0 or 1"),
         ([0, 1, 1, 1], "token 3 of row 1 attaches to 1; expected 0 or 2 or 3"),
         ([0, 1, 2, 9, 0, 0], "token 3 of row 1 attaches to 9; expected 0 or 1 or 2 or 3"),
-        ([0, 1, 0, 2], "token 3 of row 1 attaches to 2; expected 3"),
-        ([0, 1, 0, 0], "token 3 of row 1 attaches to 0; expected 3"),
+        ([0, 1, 0, 1], "token 3 of row 1 attaches to 1; expected 2 or 3"),
+        ([0, 1, 0, 0], "token 3 of row 1 attaches to 0; expected 2 or 3"),
     ],
-    ids=["root", "ahead", "negative", "inside", "first-of-several", "after-the-end", "two-ends"],
+    ids=["root", "ahead", "negative", "inside", "first-of-several", "in-the-last-sentence", "root-of-the-last"],
 )
 def test_illegal_attachments(attachments: list[int], problem: str) -> None:
     batch = torch.stack([torch.arange(len(attachments)), torch.tensor(attachments)])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from fairseq_stack_preprocess.text.sentence_pieces import train_model
 from fairseq_stack_preprocess.trees.brackets import tagged_words
 from fairseq_stack_preprocess.trees.spans import parse_spans, spans_of_attachments
 from fairseq_stack_preprocess.trees.treebank import Options, prepare
+from tests.gpt2_folders import save_tokenizer
 from tests.preprocess.corpus_folders import manifest_of
 from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, text_of, trees_of, write_files
 
@@ -95,6 +98,34 @@ def test_folders_and_several_paths(tmp_path: Path) -> None:
     (raw / "none").mkdir()
     with pytest.raises(PrepareError, match=r"^--train .*none: the folder holds no \.mrg file$"):
         run(tmp_path / "none", raw, train=(raw / "none",))
+
+
+def test_pieces_of_gpt2(raw: Path, tmp_path: Path) -> None:
+    """They are those of the words joined by blanks, whichever files the tokenizer is in; the dictionary has all."""
+    tokenizers = pytest.importorskip("tokenizers", reason="GPT-2's pieces are cut by tokenizers")
+    save_tokenizer(tmp_path / "gpt2", "The dog and the cat sat. The dog's cats, the naïve ones, don't!")
+    (tmp_path / "parts").mkdir()
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(tmp_path / "gpt2" / name, tmp_path / "parts")
+    (raw / "train.mrg").write_text("(S (NP (DT The) (NN naïveté)) (POS 's) (VB sat) (. .))\n", encoding="utf-8")
+    manifest = run(tmp_path / "out", raw, gpt2=tmp_path / "gpt2")
+    run(tmp_path / "again", raw, gpt2=tmp_path / "parts")
+    whole = tokenizers.Tokenizer.from_file(str(tmp_path / "gpt2" / "tokenizer.json"))
+    for split in SPLITS:
+        for name in ("txt", "attach", "pieces-per-word"):
+            assert text_of(tmp_path / "out", f"{split}.{name}") == text_of(tmp_path / "again", f"{split}.{name}")
+        names = ("words", "txt", "spans", "pieces-per-word")
+        for words, text, spans, counts in zip(*(text_of(tmp_path / "out", f"{split}.{x}") for x in names), strict=True):
+            pieces = text.split(" ")
+            assert pieces == whole.encode(words).tokens
+            assert len(parse_spans(spans, "")) == len(pieces) - 1
+            ends = list(itertools.accumulate(map(int, counts.split(" "))))
+            cut = [pieces[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+            assert [tokenizers.decoders.ByteLevel().decode(word).strip() for word in cut] == words.split(" ")
+    listed = {line.rpartition(" ")[0] for line in text_of(tmp_path / "out", "vocabulary.txt")}
+    assert listed == whole.get_vocab().keys() - {"<|endoftext|>"}
+    assert {"tokenizer.json", "vocab.json", "merges.txt"} <= manifest["inputs"].keys()
+    assert (tmp_path / "out" / "tokenizer.json").is_file()
 
 
 def test_given_model(raw: Path, tmp_path: Path) -> None:

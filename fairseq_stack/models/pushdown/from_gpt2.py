@@ -1,0 +1,42 @@
+"""GPT-2 as the beginning of a syntactic language model."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any, cast
+
+from fairseq_stack.models.gpt2 import GPT2, Part, copy_modules
+from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
+from fairseq_stack.models.shared_options import parse_option
+from fairseq_stack.models.vocabulary import CompactEmbedding
+from fairseq_stack.modules import PushdownAttention
+
+_MODULES: dict[str, Part] = {
+    "attention_norm": ("ln_1", None),
+    "feedforward_norm": ("ln_2", None),
+    "feedforward.0": ("mlp.c_fc", None),
+    "feedforward.2": ("mlp.c_proj", None),
+}
+_ATTENTION: dict[str, Part] = {"attention.projection": ("attn.c_attn", None), "attention.output": ("attn.c_proj", None)}
+
+
+def settle_from_gpt2(options: Namespace, gpt2: GPT2) -> dict[str, Any]:
+    """Set the options that GPT-2 decides, and return them; see :meth:`GPT2.settle`."""
+    layers = parse_option(options, "stack_layers")
+    return gpt2.settle(options, layers, pushdown_parametrization="figures")
+
+
+def begin_as_gpt2(decoder: PushdownDecoder, gpt2: GPT2) -> None:
+    """Copy GPT-2's weights. The attachment head, tables of depths and layers without attention stay as they are.
+
+    Raises:
+        UserError: see :meth:`GPT2.weights` and :meth:`GPT2.copy_embeddings`.
+    """
+    weights, network = gpt2.weights(), decoder.network
+    gpt2.copy_embeddings(cast(CompactEmbedding, decoder.embed_tokens), weights, decoder.dictionary.symbols)
+    network.get_parameter("positions.weight").data.copy_(weights["wpe.weight"])
+    names: dict[str, Part] = {"norm": ("ln_f", None)}
+    for block, layer in enumerate(network.layers):
+        modules = _MODULES | (_ATTENTION if isinstance(layer.attention, PushdownAttention) else {})
+        names |= {f"layers.{block}.{ours}": (f"h.{block}.{name}", third) for ours, (name, third) in modules.items()}
+    copy_modules(weights, names, network)

@@ -1,0 +1,191 @@
+"""Models that begin with GPT-2's weights compute what GPT-2 computes, and refuse the weights of other models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.tasks.language_modeling import LanguageModelingTask
+from torch import Tensor
+
+from fairseq_stack.errors import UserError
+from fairseq_stack.ops import stack_tape
+from fairseq_stack.tasks import PushdownLanguageModelingTask
+from tests.gpt2_folders import rows_of, save_gpt2, some_pieces
+from tests.helpers import assert_normwise_close
+from tests.models.building import build_language_model, build_pushdown_model, configure
+
+DICTIONARY = some_pieces()
+END = DICTIONARY.eos()
+OUTPUTS = [END, *range(4, len(DICTIONARY))]
+"""What can occur: all but <s>, <pad> and <unk>."""
+
+
+def build(layers: str, folder: Path, *flags: str, syntactic: bool = False) -> Any:
+    """In float64 and evaluation mode; ``pushdown_transformer_lm`` if a layer reads the tape or ``syntactic`` is set."""
+    given = (f"--init-from-gpt2={folder}", f"--stack-layers={layers}", "--tokens-per-sample=11", *flags)
+    if "pushdown" in layers or syntactic:
+        return build_pushdown_model("pushdown_transformer_lm", DICTIONARY, *given).double().eval()
+    return build_language_model("stack_transformer_lm", DICTIONARY, *given).double().eval()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gpt2")
+
+
+@pytest.fixture(scope="module")
+def gpt2(folder: Path) -> Any:
+    return save_gpt2(folder, n_inner=20).double()
+
+
+def sentences() -> Tensor:
+    tokens = torch.randint(4, len(DICTIONARY), (3, 9))
+    tokens[:, 0] = END
+    return tokens
+
+
+def of_gpt2(gpt2: Any, tokens: Tensor) -> Tensor:
+    """GPT-2's log-probabilities of what can occur, (B, n, V), renormalised."""
+    rows = rows_of(DICTIONARY)
+    ids = torch.tensor([rows[OUTPUTS.index(token)] for token in tokens.flatten().tolist()]).view_as(tokens)
+    return gpt2(ids).logits[:, :, rows].log_softmax(2)
+
+
+BESIDE = "sdpa,sdpa+nd-2-2-3,{0}+sup-4"
+CASES = {
+    "stack-transformer": ("3xsdpa", False),
+    "no-tape": ("3xsdpa", True),
+    "pushdown": ("sdpa,2xpushdown", True),
+    "stacks-in-stack-transformer": (BESIDE.format("sdpa"), False),
+    "stacks-in-pushdown": (BESIDE.format("pushdown"), True),
+}
+
+
+@pytest.mark.parametrize(("layers", "syntactic"), CASES.values(), ids=CASES)
+def test_logits_are_those_of_gpt2(layers: str, syntactic: bool, folder: Path, gpt2: Any) -> None:
+    """In a whole sentence and step by step, with what the dictionary lacks left out."""
+    model, tokens = build(layers, folder, *["--zero-depths"] * ("pushdown" in layers), syntactic=syntactic), sentences()
+    tape = {"tape": stack_tape(torch.tensor([[0, 1, 1, 3, 3, 2, 6, 7, 6]] * 3))} if syntactic else {}
+    logits, _ = model(tokens, **tape)
+    expected = of_gpt2(gpt2, tokens)
+    assert logits[:, :, [0, 1, 3]].eq(-torch.inf).all()
+    assert_normwise_close(logits[:, :, OUTPUTS].log_softmax(2), expected, 1e-12)
+    incremental: dict[str, dict[str, Any]] = {}
+    for length in range(1, tokens.size(1) + 1):
+        step, _ = model.decoder(tokens[:, :length], incremental_state=incremental)
+        assert_normwise_close(step[:, -1, OUTPUTS].log_softmax(1), expected[:, length - 1], 1e-12)
+
+
+@pytest.mark.parametrize("layers", [BESIDE.format("sdpa"), BESIDE.format("pushdown")], ids=["sdpa", "pushdown"])
+def test_gates_of_stacks_open(layers: str, folder: Path, gpt2: Any) -> None:
+    """Gradients reach the closed gates alone, and the stacks behind open ones; decoding step by step is the same."""
+    model, tokens = build(layers, folder), sentences()
+    named = dict(model.named_parameters())
+    gates = [name for name in named if name.endswith("gate.weight")]
+    stacks = [name for name in named if ".stack." in name and not name.endswith("bottom_logits")]
+    assert len(gates) == 2 and len(stacks) >= 6
+    for is_open in (False, True):
+        model.zero_grad()
+        model(tokens)[0][:, :, OUTPUTS].log_softmax(2)[:, :, 1].sum().backward()
+        assert all(named[name].grad.abs().max() > 0 for name in gates)
+        assert all((named[name].grad.abs().max() > 0) == is_open for name in stacks)
+        for name in gates:
+            named[name].data.normal_()
+    logits = model(tokens)[0]
+    assert (logits[:, :, OUTPUTS].log_softmax(2) - of_gpt2(gpt2, tokens)).abs().max() > 1e-3
+    incremental: dict[str, dict[str, Any]] = {}
+    rows = torch.arange(3)
+    for length in range(1, tokens.size(1) + 1):
+        if length == 4:
+            rows = torch.tensor([2, 0, 0])
+            model.decoder.reorder_incremental_state_scripting(incremental, rows)
+        step, _ = model.decoder(tokens[rows, :length], incremental_state=incremental)
+        assert_normwise_close(step[:, -1, OUTPUTS], logits[rows, length - 1][:, OUTPUTS], 1e-12)
+
+
+def test_tables_of_depths_begin_at_random_unless_told(folder: Path, gpt2: Any) -> None:
+    model, tokens = build("sdpa,2xpushdown", folder), sentences()
+    tape = stack_tape(torch.tensor([[0, 1, 1, 3, 3, 2, 6, 7, 6]] * 3))
+    assert (model(tokens, tape=tape)[0][:, :, OUTPUTS].log_softmax(2) - of_gpt2(gpt2, tokens)).abs().max() > 1e-6
+    with pytest.raises(UserError, match=r"^--zero-depths has no effect: expected pushdown in --stack-layers 3xsdpa$"):
+        build("3xsdpa", folder, "--zero-depths", syntactic=True)
+
+
+@pytest.mark.parametrize("arch", ["pushdown_transformer_lm", "stack_transformer_lm"])
+def test_a_checkpoint_needs_no_folder(arch: str, folder: Path, gpt2: Any) -> None:
+    """The options of the trainer, which it saves, name what GPT-2 has decided."""
+    flags = (f"--init-from-gpt2={folder}", "--stack-layers=3xsdpa", "--tokens-per-sample=11")
+    is_syntactic = arch == "pushdown_transformer_lm"
+    of_task, of_model = configure(f"{'pushdown_' * is_syntactic}language_modeling", arch, flags)
+    task = (PushdownLanguageModelingTask if is_syntactic else LanguageModelingTask)(of_task, DICTIONARY, DICTIONARY)
+    model, tokens = task.build_model(of_model).eval(), sentences()
+    of_model.init_from_gpt2 = str(folder / "is-gone")
+    loaded = task.build_model(of_model, from_checkpoint=True).eval()
+    loaded.load_state_dict(model.state_dict())
+    assert torch.equal(loaded(tokens)[0], model(tokens)[0])
+    assert loaded.max_positions() == 11
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags", "message"),
+    [
+        ({"model_type": "gpt_neo"}, (), r'config\.json: model_type: expected "gpt2", got "gpt_neo"$'),
+        (
+            {"activation_function": "relu"},
+            (),
+            r'activation_function: expected "gelu_new" or "gelu_pytorch_tanh", got "r',
+        ),
+        ({"scale_attn_by_inverse_layer_idx": True}, (), "scale_attn_by_inverse_layer_idx: expected false, got true$"),
+        ({"tie_word_embeddings": False}, (), "tie_word_embeddings: expected true, got false$"),
+        ({"n_head": "3"}, (), 'n_head: expected a positive number, got "3"$'),
+        ({"n_embd": 13}, (), "n_embd: expected a multiple of n_head 3, got 13$"),
+        ({"n_inner": 24}, (), r"safetensors: h\.0\.mlp\.c_fc\.weight: expected the shape \(12, 24\), got \(12, 20\)$"),
+        ({"n_layer": 4}, ("--stack-layers=4xsdpa",), r"expected a tensor h\.3\.ln_1\.weight, of shape \(12,\)$"),
+        ({}, ("--stack-layers=2xsdpa",), r"^--stack-layers: expected 3 layers, the n_layer of .*config\.json, got 2$"),
+        ({}, ("--tokens-per-sample=12",), "^--tokens-per-sample: expected at most 11, the n_positions of .*, got 12$"),
+        (
+            {},
+            ("--compact-vocab", "--compact-vocab-unk"),
+            "^--compact-vocab-unk and --init-from-gpt2 cannot be combined",
+        ),
+        ({}, ("--scale-fc",), "^--scale-fc and --init-from-gpt2 cannot be combined$"),
+        (
+            {},
+            ("--init-from-gpt2=nowhere",),
+            r"^--init-from-gpt2 nowhere: expected a folder with the file config\.json$",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict | tuple) else "",
+)
+def test_what_is_not_this_gpt2(
+    settings: dict[str, Any], flags: tuple[str, ...], message: str, folder: Path, gpt2: Any, tmp_path: Path
+) -> None:
+    """Each is refused in one line."""
+    shutil.copytree(folder, tmp_path / "other")
+    config = tmp_path / "other" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **settings}))
+    with pytest.raises(UserError, match=message) as caught:
+        build("3xsdpa", tmp_path / "other", *flags)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_safetensors(folder: Path, gpt2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    with pytest.raises(UserError, match=r"^this needs safetensors, which is not installed; install it with: "):
+        build("3xsdpa", folder)
+
+
+def test_symbols_that_gpt2_lacks(folder: Path, gpt2: Any) -> None:
+    dictionary = some_pieces()
+    dictionary.add_symbol("ĠŁ")
+    flags = (f"--init-from-gpt2={folder}", "--stack-layers=3xsdpa", "--tokens-per-sample=11")
+    with pytest.raises(
+        UserError, match=r"^.*vocab\.json lacks 'ĠŁ', a symbol of the dictionary: expected the pieces of"
+    ):
+        build_language_model("stack_transformer_lm", dictionary, *flags)
