@@ -36,7 +36,9 @@ UPDATES = int(setting("updates", 10000 if GPT2 else 800))
 RATE, BATCH = (setting("rate", "3e-5"), 256) if GPT2 else (setting("rate", "5e-4"), 32)
 BATCH, EPOCHS, PATIENCE = int(setting("batch", BATCH)), int(setting("epochs", 20)), int(setting("patience", 5))
 TUNED = f"rate-{RATE}-batch-{BATCH}-epochs-{EPOCHS}{selection('words', 'patience', 'beam', 'limit')}"
-CHOICES = shlex.join(["python", str(Path(workflow.basedir) / "choices.py")])
+CHOICES, SUMMARY = (
+    shlex.join(["python", str(Path(workflow.basedir) / script)]) for script in ("choices.py", "classification_table.py")
+)
 
 
 def file_of(folder, name):
@@ -104,9 +106,9 @@ if "agreement" in config:
     nonce = dict.fromkeys(("train", "valid"), "tables/agreement/nonce.tsv")
     add_task("agreement-nonce", nonce, ["valid"], "accuracy", *NUMBER, trained=False)
 if "blimp" in config:
-    RIGHT = ["--template", "Sentence1: {sentence1} Sentence2: {sentence2} Label: {label}", "--label-column", "right"]
+    RIGHT = ["--template", "First: {sentence1} Second: {sentence2} Better: {label}", "--label-column", "right"]
     tables = {split: f"tables/blimp/{split}.tsv" for split in ("train", "valid", "test")}
-    add_task("blimp", tables, ["valid", "test"], "accuracy", *RIGHT, "--labels", "0=0", "1=1")
+    add_task("blimp", tables, ["valid", "test"], "accuracy", *RIGHT, "--labels", "0=first", "1=second")
 for name in CORPORA:
     if name.startswith(("agreement", "blimp")):
         NEEDED[name] = [*NEEDED[name], f"tables/{name.removesuffix('-nonce')}"]
@@ -252,4 +254,4 @@ rule table:
         runs=table_arguments({":".join(key): runs for key, runs in RUNS.items()}),
     localrule: True
     shell:
-        "{TABLE} classification {output:q} {params.runs}"
+        "{SUMMARY} {output:q} {params.runs}"

@@ -36,7 +36,6 @@ from learning_table import learning_table  # type: ignore[import-not-found]  # t
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import CFLResult
-from fairseq_stack.evaluation.classification import ClassificationResult
 from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.scores import Score, method_of
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
@@ -256,41 +255,11 @@ def transformation_table(runs: Mapping[str, Sequence[Path]]) -> str:
             *(([getattr(x, name).value for x in gen], 3) for name in ("probability", "conditional_probability")),
             ([x.log_ratio.value for x in gen if x.log_ratio is not None], 2),
         ]
-        by_subject = found_by_subject(run / "gen.json" for run in folders)
-        rows.append(
-            [*name.split(":"), parameters, *(mean_and_deviation(*x) for x in columns), by_subject, milliseconds]
-        )
+        cells = [*(mean_and_deviation(*x) for x in columns), found_by_subject(run / "gen.json" for run in folders)]
+        rows.append([*name.split(":"), parameters, *cells, milliseconds])
     header = ["task", "model", "parameters", "test: sentence, %", "gen: sentence, %", "deciding word, restricted, %"]
     header += ["its probability", "probability of target", "log ratio", "deciding word by subject", "ms per update"]
     return f"{table(header, rows)}\n"
-
-
-SCORES_OF_PROMPTS = {
-    "accuracy": "accuracy, %",
-    "f1": "F1, %",
-    "matthews": "100 Matthews",
-    "pearson": "100 Pearson",
-    "spearman": "100 Spearman",
-}
-
-
-def classification_table(runs: Mapping[str, Sequence[Path]]) -> str:
-    """The scores of each kind in each task, on all sets that were scored."""
-    rows = []
-    for name, folders in runs.items():
-        for split in ("valid", "test", "nonce"):
-            if not (folders[0] / f"{split}.json").exists():
-                continue
-            results = [ClassificationResult.read(run / f"{split}.json") for run in folders]
-            scores = [vars(result.classification or result.regression) for result in results]
-            cells = [
-                mean_and_deviation([100 * of_run[score].value for of_run in scores], 1)
-                if score in scores[0]
-                else MISSING
-                for score in SCORES_OF_PROMPTS
-            ]
-            rows.append([*name.split(":"), split, f"{results[0].prompts:,}", *cells])
-    return f"{table(['task', 'model', 'set', 'prompts', *SCORES_OF_PROMPTS.values()], rows)}\n"
 
 
 def found_by_subject(results: Iterable[Path]) -> str:
@@ -309,7 +278,6 @@ TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {
     "learning": learning_table,
     "transduction": transduction_table,
     "transformations": transformation_table,
-    "classification": classification_table,
 }
 
 

@@ -218,8 +218,11 @@ def test_a_new_model_is_initialised_as_a_network(config: Any, tmp_path: Path) ->
     made.save_pretrained(tmp_path)
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert loaded.config.options() == config.options()
+    for name, tensor in made.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor), name
     tokens = torch.tensor([[2, 4, 5]])
-    assert torch.equal(loaded.eval()(tokens).logits, made.eval()(tokens).logits)
+    # Products of matrices are rounded by how these lie in memory.
+    torch.testing.assert_close(loaded.eval()(tokens).logits, made.eval()(tokens).logits)
     if config.share_decoder_input_output_embed:
         assert loaded.get_output_embeddings().weight is loaded.get_input_embeddings().weight
 
