@@ -34,7 +34,7 @@ SMALL_BRACKETS = (
 
 def save_small_gpt2(folder: Path) -> None:
     save_tokenizer(folder / "gpt2", TREE)
-    save_gpt2(folder / "gpt2", n_layer=2, n_positions=64)
+    save_gpt2(folder / "gpt2", n_layer=2, n_positions=128)
 
 
 @dataclass(frozen=True)
@@ -160,12 +160,16 @@ RUN_TOGETHER = [
         ("docs/gpt2.md",),
         (
             (re.compile(r"--stack-layers 6x(\S+,)6x(\S+)|--stack-layers 6x(\S+),5xsdpa"), r"--stack-layers \1\2\3"),
-            (re.compile(r"--tokens-per-sample \d+"), "--tokens-per-sample 64"),
+            (re.compile(r"--tokens-per-sample \d+"), "--tokens-per-sample 128"),
             (re.compile(r"--max-update \d+"), "--max-update 1"),
+            ONE_EPOCH,
         ),
-        (r"^\| beam of 10 +\| +\d+\.\d\d \|", r"^1\t4\t\.\t\d\t\d+\.\d+\t0$"),
+        (
+            *(r"^\| beam of 10 +\| +\d+\.\d\d \|", r"^1\t4\t\.\t\d\t\d+\.\d+\t0$"),
+            r"^\| F1 \(Yes\) +\| +\d+\.\d\d % \|",
+        ),
         ("checkpoints/gpt2/tokenizer.json", "checkpoints/gpt2-nd/checkpoint_best.pt"),
-        {f"{split}.txt": TREE * 8 for split in SIZES},
+        {f"{split}.txt": TREE * 8 for split in SIZES} | {f"RTE/{split}.tsv": PAIRS for split in ("train", "dev")},
         left_out="hf download",
         prepare=save_small_gpt2,
     ),
