@@ -5,10 +5,10 @@ python scripts/experiments/stack_at_clause.py CHECKPOINT PAIRS.csv OUT.json OUT.
 PAIRS.csv is what fairseq-stack evaluate-transformations --csv wrote for the model: the first LIMIT of its pairs
 (default: all) that ask for a question and whose subject has a relative clause. A stack's reading after a symbol is a
 weighted sum of the vectors that were pushed; each measure is a weight in one such reading, or the probability that a
-step pushes. The control is the same model with the parameters of its stack drawn again. The table says for each measure
-its mean over pairs whose first word is right and over those where it is wrong, and how well it tells them apart: the
-probability that it is greater for a right pair than for a wrong one of the same structure and places of words (0.5 if
-it says nothing). Intervals are bootstrapped over pairs.
+step pushes. The control is the same model with the parameters of its stack drawn again. The table has the mean of each
+measure, and how well it tells right pairs from wrong ones: the probability that it is greater for a right pair than for
+a wrong one of the same structure and places of words (0.5 if it says nothing). A pair is right if the first word is, or
+the whole sentence. Intervals are bootstrapped over pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import torch
 from numpy.typing import NDArray
 
 from fairseq_stack.evaluation.intervals import Intervals
-from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.results import Estimate
 from fairseq_stack.files import written_whole
 from fairseq_stack.hub.interface import Hub, load
@@ -50,8 +50,11 @@ CLASSES = {
     ".": (".",),
     "question": QUESTION_FORMATION.markers[1:],
 }
+WORD, SENTENCE = "deciding_word", "full_sentence"  # columns of PAIRS.csv
 CLASS_OF = {word: name for name, words in CLASSES.items() for word in words}
 INTERVALS = Intervals(1000, 0.95, 0)
+COMPARED = ("greater if the first word is right", "greater if the sentence is right")
+KEYS = ("mean", *COMPARED)
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,12 @@ class Clause:
     Attributes:
         words: the sentence and the marker.
         structure: the types of subject and verb phrase.
-        right: whether the model finds the first word of the question.
+        right: whether the model finds the first word of the question, and whether it writes the whole question.
     """
 
     words: tuple[str, ...]
     structure: str
-    right: bool
+    right: tuple[bool, bool]
 
     @property
     def auxiliaries(self) -> tuple[int, int]:
@@ -98,9 +101,9 @@ class Clause:
 def read_clauses(path: Path, limit: int | None) -> list[Clause]:
     """The pairs of ``evaluate-transformations --csv`` that ask for a question, with a clause at the subject."""
     with path.open(encoding="utf-8", newline="") as file:
-        rows = (row for row in csv.DictReader(file) if row["deciding_word"])
+        rows = (row for row in csv.DictReader(file) if row[WORD])
         clauses = (
-            Clause(tuple(row["source"].split()), row["structure"], row["deciding_word"] == "1")
+            Clause(tuple(row["source"].split()), row["structure"], (row[WORD] == "1", row[SENTENCE] == "1"))
             for row in rows
             if row["structure"].split()[0] not in (SIMPLE, PREPOSITIONAL)
         )
@@ -173,18 +176,17 @@ def _greater(values: NDArray[np.float64], right: NDArray[np.bool_], members: Seq
     return greater / comparisons if comparisons else float("nan")
 
 
-def estimates(stack: Stack, right: NDArray[np.bool_], groups: NDArray[np.int64]) -> dict[str, dict[str, Estimate]]:
-    """For each measure its mean over right and over wrong pairs, and how well it tells them apart."""
+def estimates(stack: Stack, clauses: Sequence[Clause]) -> dict[str, dict[str, Estimate]]:
+    """For each measure its mean, and how well it tells right pairs from wrong ones, if some are compared."""
+    kinds = sorted({clause.matched for clause in clauses})
+    groups = np.array([kinds.index(clause.matched) for clause in clauses])
     result: dict[str, dict[str, Estimate]] = {}
     for stream, (name, values) in enumerate(stack.measures.items()):
-        result[name] = {
-            label: INTERVALS.of_rate(list(values[chosen]), [1] * int(chosen.sum()), stream)
-            for label, chosen in (("right", right), ("wrong", ~right))
-            if chosen.any()
-        }
-        greater = probability_greater(values, right, groups)
-        if greater is not None:
-            result[name]["greater for right"] = greater
+        result[name] = {"mean": INTERVALS.of_rate(list(values), [1] * len(values), stream)}
+        for number, label in enumerate(COMPARED):
+            greater = probability_greater(values, np.array([clause.right[number] for clause in clauses]), groups)
+            if greater is not None:
+                result[name][label] = greater
     return result
 
 
@@ -197,28 +199,23 @@ def main(checkpoint: str, pairs: str, numbers: str, picture: str, limit: str | N
     stacks = {"trained": watch(hub, clauses, drawn, "trained")}
     draw_again(hub)
     stacks["untrained"] = watch(hub, clauses, drawn, "untrained")
-    right = np.array([clause.right for clause in clauses])
-    kinds = sorted({clause.matched for clause in clauses})
-    groups = np.array([kinds.index(clause.matched) for clause in clauses])
     found = {
-        model: {layer: estimates(stack, right, groups) for layer, stack in of_model.items()}
+        model: {layer: estimates(stack, clauses) for layer, stack in of_model.items()}
         for model, of_model in stacks.items()
     }
     rows = [
-        [layer, model, name, *(" (".join(means[key].cells(3)) + ")" if key in means else "" for key in KEYS)]
+        [layer, model, name, *(" (".join(means[key].cells(3)) + ")" if key in means else MISSING for key in KEYS)]
         for model, of_model in found.items()
         for layer, measures in of_model.items()
         for name, means in measures.items()
     ]
-    summary = {"pairs": len(clauses), "right": int(right.sum()), "stacks": _as_json(found)}
+    right = [sum(of_pairs) for of_pairs in zip(*(clause.right for clause in clauses), strict=True)]
+    summary = {"pairs": len(clauses), "right": dict(zip(COMPARED, right, strict=True)), "stacks": _as_json(found)}
     with written_whole(Path(numbers)) as file:
         file.write((json.dumps(summary, indent=2) + "\n").encode())
     draw(Path(picture), next(clause for clause in clauses if clause.matched == drawn), stacks)
-    print(f"{len(clauses):,} pairs, {right.sum():,} with the right first word\n")
+    print(f"{len(clauses):,} pairs; the first word is right in {right[0]:,}, the sentence in {right[1]:,}\n")
     print(table(("layer", "stack", "measure", *KEYS), rows))
-
-
-KEYS = ("right", "wrong", "greater for right")
 
 
 def _as_json(found: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Estimate]]]]) -> object:

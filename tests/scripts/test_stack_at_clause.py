@@ -10,7 +10,7 @@ import pytest
 
 def test_the_words_of_a_clause(script: ModuleType) -> None:
     words = ["my", "yak", "that", "the", "newt", "doesn't", "accept", "does", "sleep", ".", "quest"]
-    clause = script.Clause(tuple(words), "RO I", True)
+    clause = script.Clause(tuple(words), "RO I", (True, False))
     assert clause.auxiliaries == (5, 7)
     weights = np.arange(11 * 11, dtype=float).reshape(11, 11)
     measures = clause.measures(weights, np.arange(11.0))
