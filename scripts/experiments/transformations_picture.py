@@ -19,6 +19,13 @@ from pathlib import Path
 from fairseq_stack.plots.panels import draw_runs
 from fairseq_stack.plots.style import figure, style
 
+EXAMPLES = {
+    "RO": "that my newts do accept",
+    "RSt": "who do accept my newts",
+    "RSi": "who do sleep",
+    "PP": "by my newts",
+}
+
 
 def curves(run: Path) -> dict[str, dict[float, float]]:
     """The share of deciding words that are found, in percent, by number of updates; for each type of subject."""
@@ -41,10 +48,11 @@ def main(picture: str, *arguments: str) -> None:
         for axes, (name, folders) in zip(panels[0], runs.items(), strict=True):
             of_runs = [curves(folder) for folder in folders]
             for number, subject in enumerate(of_runs[0]):
-                draw_runs(axes, subject, [of_run[subject] for of_run in of_runs], 0, style(number))
+                label = f"{subject}: {EXAMPLES[subject]}" if subject in EXAMPLES else subject
+                draw_runs(axes, label, [of_run[subject] for of_run in of_runs], 0, style(number))
             axes.set(ylim=(-3, 103), xlabel="updates", ylabel="deciding word found, %")
             axes.set_title(name.replace(":", ", "), loc="left", fontsize=9)
-            axes.legend(title="subject", fontsize=8)
+        panels[0, -1].legend(title="the yaks ...", fontsize=8)
 
 
 if __name__ == "__main__":
