@@ -137,6 +137,16 @@ RUN_TOGETHER = [
         ("reversal.json", "reversal.png", "checkpoints/own/checkpoint_best.pt"),
     ),
     Pages(
+        ("docs/questions.md",),
+        (
+            (re.compile(r"(--task question-formation)"), r"\1 --limit 60"),
+            (re.compile(r"--save-interval-updates \d+"), "--save-interval-updates 1"),
+            (re.compile(r"--max-epoch \d+"), "--max-update 2"),
+        ),
+        (r"^\| full sentence ", r"follow a relative pronoun is right for RSt and RSi alone: \d+\.\d\d% of"),
+        ("pairs.csv", "reading.png"),
+    ),
+    Pages(
         ("docs/pushdown.md", "docs/classification.md"),
         (
             (re.compile(r"--own-tapes-after \d+"), "--own-tapes-after 1"),

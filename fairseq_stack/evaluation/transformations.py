@@ -11,13 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from fairseq_stack_preprocess.transformations.class_weights import NOUN_PHRASES
+from fairseq_stack_preprocess.transformations.class_weights import (
+    INTRANSITIVE_RELATIVE,
+    NOUN_PHRASES,
+    TRANSITIVE_RELATIVE,
+)
 from fairseq_stack_preprocess.transformations.tasks import QUESTION_FORMATION, Pair
 
 from .intervals import Intervals
 from .markdown import MISSING, table
 from .results import Estimate, Model, Result, Row
 from .transformation_pairs import DecidingWord
+
+AUXILIARY_AFTER_PRONOUN = (TRANSITIVE_RELATIVE, INTRANSITIVE_RELATIVE)
+"""The types of subjects in which a relative pronoun is right before the auxiliary of its clause."""
 
 
 class AnswerScore(Protocol):
@@ -200,7 +207,18 @@ class TransformationResult(Result):
             for name, of_all, *of_subjects in zip(names, self.overall.cells(), *columns, strict=True)
         ]
         head = ("", "all", "interval", *(scores.subject for scores in self.by_subject))
-        return [self.model.on(f"{self.task}, {self.split}"), "", table(head, rows)]
+        return [self.model.on(f"{self.task}, {self.split}"), "", table(head, rows), *self._notes()]
+
+    def _notes(self) -> list[str]:
+        """What a rule without hierarchy scores on pairs on which the first auxiliary is not the main one."""
+        if self.task != QUESTION_FORMATION.name or self.overall.differing < self.overall.pairs:
+            return []
+        share = sum(x.pairs for x in self.by_subject if x.subject in AUXILIARY_AFTER_PRONOUN) / self.overall.pairs
+        return [
+            "",
+            "To front the first auxiliary that does not follow a relative pronoun is right for "
+            f"{' and '.join(AUXILIARY_AFTER_PRONOUN)} alone: {share:.2%} of the first words.",
+        ]
 
 
 def transformation_scores(
