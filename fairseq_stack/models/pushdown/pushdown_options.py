@@ -121,7 +121,7 @@ def settle(options: Namespace, num_words: int) -> tuple[Layer, ...]:
     if size % heads:
         raise UserError(f"--decoder-embed-dim: expected a multiple of --decoder-attention-heads {heads}, got {size}")
     check_probabilities(options, "dropout", "attention_dropout")
-    if options.zero_depths and not any(layer.kind.needs_tape for layer in layers):
+    if getattr(options, "zero_depths", False) and not any(layer.kind.needs_tape for layer in layers):
         raise UserError(f"--zero-depths has no effect: expected pushdown in --stack-layers {options.stack_layers}")
     if options.pushdown_parametrization == "equations":
         for name in of_head:

@@ -108,7 +108,7 @@ def _attention(args: Namespace, layer: Layer) -> Attention:
     else:
         stack = layer.beside.build(args.decoder_embed_dim, args)
         attention = PushdownAttentionWithStack(stack, *arguments, dropout=args.attention_dropout)
-    if args.zero_depths and attention.depths is not None:
+    if getattr(args, "zero_depths", False) and attention.depths is not None:
         nn.init.zeros_(attention.depths.weight)
     return attention
 
