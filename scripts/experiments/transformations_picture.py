@@ -52,7 +52,10 @@ def main(picture: str, *arguments: str) -> None:
                 draw_runs(axes, label, [of_run[subject] for of_run in of_runs], 0, style(number))
             axes.set(ylim=(-3, 103), xlabel="updates", ylabel="deciding word found, %")
             axes.set_title(name.replace(":", ", "), loc="left", fontsize=9)
-        panels[0, -1].legend(title="the yaks ...", fontsize=8)
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        panels[0, 0].figure.legend(
+            handles, labels, title="the yaks ...", fontsize=8, loc="outside lower center", ncols=3
+        )
 
 
 if __name__ == "__main__":
