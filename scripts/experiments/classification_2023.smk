@@ -14,8 +14,8 @@ base has attention alone; the upper half of the layers of pushdown are Pushdown 
 has a nondeterministic stack beside its attention, which is no model of the paper.
 
 Settings (--config NAME=VALUE ...): kinds (base,pushdown,nd), seeds (1,2,3 with GPT2, otherwise 1,2), updates (on trees;
-10000 with GPT2, otherwise 800), rate and batch (of fine-tuning; 3e-5 and 256 as in the paper with GPT2, otherwise 5e-4 and
-32), epochs (of fine-tuning at most; 20), patience (5), words (all: the loss of fine-tuning is that of the whole text, as
+10000 with GPT2, otherwise 800), rate and batch (of fine-tuning; 3e-5 and 256 as in the paper with GPT2, in which 8 are
+computed at a time; otherwise 5e-4 and 32), epochs (of fine-tuning at most; 20), patience (5), words (all: the loss of fine-tuning is that of the whole text, as
 in the paper; or label), beam (of parses, 10), limit (trees or prompts in a set, for a quick look) and threads.
 """
 
@@ -47,11 +47,14 @@ def file_of(folder, name):
     return path if path.exists() else Path(f"{path}.gz")
 
 
-# The layers of a kind, from half of their number and the stack's size.
-HALF = 2
+# Half of the number of layers, the longest text, and how many prompts are computed at a time.
+HALF, LONGEST, AT_ONCE = 2, 512, BATCH
 if GPT2:
-    with open(Path(data_folder("gpt2", "config.json, model.safetensors and tokenizer.json"), "config.json")) as file:
-        HALF = json.load(file)["n_layer"] // 2
+    with open(data_folder("gpt2", "config.json, model.safetensors and tokenizer.json") / "config.json") as file:
+        gpt2_config = json.load(file)
+    HALF, LONGEST, AT_ONCE = gpt2_config["n_layer"] // 2, min(512, gpt2_config["n_positions"]), min(8, BATCH)
+    if BATCH % AT_ONCE:
+        refuse(f"batch={BATCH}: expected a multiple of {AT_ONCE} with gpt2")
 STACK = "nd-3-3-32@64" if GPT2 else "nd-3-3-10"
 LAYERS = {
     "base": f"{2 * HALF}xsdpa",
@@ -65,11 +68,14 @@ SMALL += ["--attachment-size", 64, "--attachment-depth-size", 64, "--dropout", 0
 
 
 def model_options(kind):
-    begin = ["--init-from-gpt2", GPT2, "--zero-depths"] if GPT2 else SMALL
-    begin = begin if kind == "pushdown" else [*begin, "--no-depths-in-head"]  # does not read a tape
+    begin = ["--init-from-gpt2", GPT2] if GPT2 else SMALL
+    if kind != "pushdown":  # does not read a tape
+        begin = [*begin, "--no-depths-in-head"]
+    elif GPT2:
+        begin = [*begin, "--zero-depths"]
     return [
         *("--arch", "pushdown_transformer_lm", "--stack-layers", LAYERS[kind], "--pushdown-depths", 50, *begin),
-        *("--tokens-per-sample", 512),
+        *("--tokens-per-sample", LONGEST),
     ]
 
 
@@ -99,6 +105,7 @@ if "glue" in config:
         tables = {"train": glue / folder / "train.tsv", "valid": glue / folder / "dev.tsv"}
         add_task(name, tables, ["valid"], metric, "--task", name)
 if "agreement" in config:
+    AGREEMENT = data_folder("agreement", "the sentences of Linzen et al. and Gulordava et al.")
     NUMBER = ["--template", "Sentence: {sentence}. Number: {label}", "--label-column", "number"]
     NUMBER += ["--labels", "plural=plural", "singular=singular"]
     tables = {split: f"tables/agreement/{split}.tsv" for split in ("train", "valid", "test")}
@@ -106,6 +113,7 @@ if "agreement" in config:
     nonce = dict.fromkeys(("train", "valid"), "tables/agreement/nonce.tsv")
     add_task("agreement-nonce", nonce, ["valid"], "accuracy", *NUMBER, trained=False)
 if "blimp" in config:
+    BLIMP = data_folder("blimp", "the files PARADIGM.jsonl")
     RIGHT = ["--template", "First: {sentence1} Second: {sentence2} Better: {label}", "--label-column", "right"]
     tables = {split: f"tables/blimp/{split}.tsv" for split in ("train", "valid", "test")}
     add_task("blimp", tables, ["valid", "test"], "accuracy", *RIGHT, "--labels", "0=first", "1=second")
@@ -115,6 +123,7 @@ for name in CORPORA:
 if not METRICS:
     refuse("glue=GLUE, agreement=AGREEMENT or blimp=BLIMP: expected at least one")
 
+WINDOWS = ["--sample-break-mode", "complete", "--batch-size", 4, "--update-freq", 64]
 TRAINING, RUNS, RESULTS = {}, {}, []
 for seed in SEEDS:
     for kind in KINDS:
@@ -124,7 +133,7 @@ for seed in SEEDS:
             *("--criterion", "pushdown_cross_entropy", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
             *("--clip-norm", 1, "--no-epoch-checkpoints", "--max-update", UPDATES),
             *(
-                ("--lr", "3e-5", "--sample-break-mode", "complete", "--batch-size", 4, "--update-freq", 64)
+                ("--lr", "3e-5", "--patience", PATIENCE, *WINDOWS)
                 if GPT2
                 else ("--lr", "2e-3", "--lr-scheduler", "cosine", "--warmup-updates", 200, "--max-tokens", 2048)
             ),
@@ -141,7 +150,8 @@ for seed in SEEDS:
                 *("--task", "prompt_classification", *model_options(kind), "--seed", seed, *parses),
                 *("--finetune-from-model", f"{pretrained}/checkpoint_best.pt"),
                 *("--criterion", "classification_cross_entropy", "--scored-words", setting("words", "all")),
-                *("--optimizer", "adam", "--lr", RATE, "--batch-size", BATCH, "--max-epoch", EPOCHS),
+                *("--optimizer", "adam", "--lr", RATE, "--max-epoch", EPOCHS),
+                *("--batch-size", AT_ONCE, "--update-freq", BATCH // AT_ONCE),
                 *("--best-checkpoint-metric", metric, "--maximize-best-checkpoint-metric", "--patience", PATIENCE),
                 *("--no-epoch-checkpoints", "--clip-norm", 1),
             ]
@@ -167,9 +177,10 @@ rule tables_of_agreement:
         directory("tables/agreement"),
     params:
         texts=[
-            file_of(Path(config.get("agreement", "")), f"{name}.{kind}")
+            file_of(AGREEMENT, f"{name}.{kind}")
             for name in ("linzen.subj_agr_filtered", "gulordava.generated.en")
             for kind in ("text", "gold")
+            if "agreement" in config
         ],
     localrule: True
     shell:
@@ -180,10 +191,10 @@ rule tables_of_blimp:
     output:
         directory("tables/blimp"),
     params:
-        folder=config.get("blimp"),
+        paths=sorted(BLIMP.glob("*.jsonl")) if "blimp" in config else [],
     localrule: True
     shell:
-        "{CHOICES} blimp {output:q} {params.folder:q}/*.jsonl"
+        "{CHOICES} blimp {output:q} {params.paths:q}"
 
 
 rule parse:

@@ -233,7 +233,7 @@ def documented_commands() -> list[str]:
 )
 def test_documented_experiments_are_planned(tmp_path: Path, command: str, server: Server) -> None:
     """Their settings are known, and so are all options of fairseq-train."""
-    command = re.sub(r"=(DATA|TREES|BLIMP|SUITES)(?= |$)", f"={tmp_path}", command)
+    command = re.sub(r"=(DATA|TREES|BLIMP|SUITES|AGREEMENT)(?= |$)", f"={tmp_path}", command)
     options = f"--directory {tmp_path}/out --cores 2 --dry-run --printshellcmds"
     command = command.replace("--profile", f"{options} --profile")
     plan = subprocess.run(
