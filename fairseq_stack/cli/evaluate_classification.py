@@ -36,7 +36,7 @@ Score a model of --task prompt_classification on a split of the corpus that
 fairseq-stack prepare classification wrote to DIR. The model predicts the label with
 the highest probability after the prompt. The table shows accuracy, F1 and Matthews'
 correlation or, for a regression, the correlations of Pearson and Spearman, all with
-bootstrap intervals over prompts. A model that reads tapes reads those of
+bootstrap intervals over prompts. A model that reads tapes needs the parses in
 SPLIT.attach, as in training."""
     example = """\
 example:
@@ -50,7 +50,7 @@ example:
             "--attachments",
             metavar="DIR",
             type=Path,
-            help="the folder with SPLIT.attach (default: that of --attachments in training, or text/ of the corpus)",
+            help="the folder with SPLIT.attach (default: --attachments of its training, or text/ of the corpus)",
         )
         add_intervals(parser)
         add_outputs(parser, row="prompt")

@@ -22,8 +22,8 @@ class ParsePrompts(Subcommand):
     description = """\
 Parse the prompts that fairseq-stack prepare classification wrote to DIR with a model
 that parses (pushdown_transformer_lm). SPLIT.attach has the attachments of the best
-parse of a beam, as fairseq-train reads them. A parse is that of the prompt alone:
-the tokens of its label attach to themselves."""
+parse of a beam, as fairseq-train reads them. The prompt is parsed without its label,
+whose tokens attach to themselves."""
     example = """\
 example:
   fairseq-stack parse-prompts checkpoints/trees --data data/rte --beam 50"""

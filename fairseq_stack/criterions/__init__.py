@@ -8,7 +8,7 @@
 - ``transduction``: the mean over strings, summed over positions, and accuracy (Hao et al., 2018).
 
 Each is one file: the options, then ``forward``, which computes the loss of a batch, then ``reduce_metrics``, which adds
-up what workers have logged. This package imports ``modules``, ``agreement`` and ``compat``.
+up what workers have logged. This package imports ``modules``, ``label_scores`` and ``compat``.
 """
 
 from fairseq_stack import compat

@@ -17,9 +17,9 @@ from omegaconf import II
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from fairseq_stack.agreement import ClassCounts, pearson
 from fairseq_stack.criterions._words import losses_of_words
 from fairseq_stack.errors import UserError
+from fairseq_stack.label_scores import ClassCounts, pearson_from_sums
 from fairseq_stack.modules import attachment_log_probabilities
 
 SCORED_WORDS = ChoiceEnum(["all", "label"])
@@ -34,8 +34,8 @@ class ClassificationCrossEntropyCriterionConfig(FairseqDataclass):
     scored_words: SCORED_WORDS = field(  # type: ignore[valid-type]
         default="all",
         metadata={
-            "help": "words whose loss is trained: those of the prompt, the label and the end, as in Murty et al. "
-            "2023, or those of the label alone"
+            "help": "words whose loss is trained: the prompt, the label and the end, as in Murty et al. 2023 (all), "
+            "or the label alone (label)"
         },
     )
     attachment_weight: float = field(default=0.0, metadata={"help": "weight of the loss of attachments"})
@@ -168,14 +168,14 @@ def _counts(log_probabilities: Tensor, labels: Tensor) -> dict[str, float]:
 
 
 def _moments(values: Tensor, labels: Tensor) -> dict[str, float]:
-    """The sums that :func:`.pearson` takes, for values and labels (B,)."""
+    """The sums that :func:`.pearson_from_sums` takes, for values and labels (B,)."""
     x, y = values.detach().double(), labels.double()
     sums = (torch.ones_like(x).sum(), x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), (x * y).sum())
     return {f"_{name}": float(value) for name, value in zip(_MOMENTS, sums, strict=True)}
 
 
 def _pearson(meters: Any) -> float:
-    return round(pearson(*(meters[f"_{name}"].sum for name in _MOMENTS)), 5)
+    return round(pearson_from_sums(*(meters[f"_{name}"].sum for name in _MOMENTS)), 5)
 
 
 def _of_counts(name: str, percent: int, classes: int, meters: Any) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairseq_stack.agreement import ClassCounts
+from fairseq_stack.label_scores import ClassCounts
 
 from .intervals import Columns, Intervals
 from .markdown import table

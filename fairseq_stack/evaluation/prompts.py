@@ -43,7 +43,7 @@ class Prompts:
         """The tokens of each prompt, without its label, and the labels.
 
         Raises:
-            UserError: there is no such split, or its files do not fit together.
+            UserError: the corpus lacks the split, or its files do not fit together.
         """
         paths = [self.text / f"{split}.{suffix}" for suffix in (SUFFIX, "label")]
         if not all(path.is_file() for path in paths):

@@ -16,13 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.companions import TOKENIZER
 from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError, missing_package
 from fairseq_stack.files import read_text
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.vocabulary import CompactEmbedding
 
-CONFIG, WEIGHTS, VOCABULARY, TOKENIZER = "config.json", "model.safetensors", "vocab.json", "tokenizer.json"
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocab.json"
 END = "<|endoftext|>"
 """What GPT-2 has before and after a text, where fairseq has ``</s>``."""
 

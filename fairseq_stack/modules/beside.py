@@ -74,7 +74,7 @@ class PushdownAttentionWithStack(PushdownAttention):
         """The state before the first token."""
         return BesideState(super().initial_state(batch_size), self.stack.initial_state(batch_size))
 
-    def step(  # type: ignore[override]
+    def step(  # type: ignore[override]  # a pair of states
         self, inputs: Tensor, state: BesideState, row: Tensor
     ) -> tuple[Tensor, BesideState]:
         """As :meth:`PushdownAttention.step`."""

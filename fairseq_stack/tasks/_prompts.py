@@ -56,7 +56,7 @@ def read_labels(path: Path, labels: Labels | None, sentences: int) -> Tensor:
 
 
 class WithLabels(BaseWrapperDataset):
-    """Prompts that end with their labels, or those of a regression, which do not. Batches have
+    """Prompts that end with their labels; prompts of a regression do not. Batches have
 
     - ``labels`` (B,): the number of the label of each prompt, or its value;
     - without a regression, ``is_label`` (B, n): whether the target is a token of the label;

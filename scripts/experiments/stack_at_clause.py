@@ -5,10 +5,10 @@ python scripts/experiments/stack_at_clause.py CHECKPOINT PAIRS.csv OUT.json OUT.
 PAIRS.csv is what fairseq-stack evaluate-transformations --csv wrote for the model: the first LIMIT of its pairs
 (default: all) that ask for a question and whose subject has a relative clause. A stack's reading after a symbol is a
 weighted sum of the vectors that were pushed; each measure is a weight in one such reading, or the probability that a
-step pushes. The control is the same model with the parameters of its stack drawn again. The table has the mean of each
-measure, and how well it tells right pairs from wrong ones: the probability that it is greater for a right pair than for
-a wrong one of the same structure and places of words (0.5 if it says nothing). A pair is right if the first word is, or
-the whole sentence. Intervals are bootstrapped over pairs.
+step pushes. The control is the same model with the linear layers of its stack drawn again. The table has the mean of
+each measure, and how well it tells right pairs from wrong ones: the probability that it is greater for a right pair
+than for a wrong one of the same structure and places of words (0.5 if it says nothing). A pair is right if the first
+word is, or the whole sentence. Intervals are bootstrapped over pairs.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def watch(hub: Hub, clauses: Sequence[Clause], drawn: tuple[str, int, int, int],
 
 
 def draw_again(hub: Hub, seed: int = 0) -> None:
-    """Draw the parameters of all stacks of a model as before training."""
+    """Draw the linear layers of all stacks of a model, as before training."""
     torch.manual_seed(seed)
     for module in hub.models.modules():
         if isinstance(module, StackAttention):
@@ -199,18 +199,18 @@ def main(checkpoint: str, pairs: str, numbers: str, picture: str, limit: str | N
     stacks = {"trained": watch(hub, clauses, drawn, "trained")}
     draw_again(hub)
     stacks["untrained"] = watch(hub, clauses, drawn, "untrained")
-    found = {
+    estimated = {
         model: {layer: estimates(stack, clauses) for layer, stack in of_model.items()}
         for model, of_model in stacks.items()
     }
     rows = [
         [layer, model, name, *(" (".join(means[key].cells(3)) + ")" if key in means else MISSING for key in KEYS)]
-        for model, of_model in found.items()
+        for model, of_model in estimated.items()
         for layer, measures in of_model.items()
         for name, means in measures.items()
     ]
     right = [sum(of_pairs) for of_pairs in zip(*(clause.right for clause in clauses), strict=True)]
-    summary = {"pairs": len(clauses), "right": dict(zip(COMPARED, right, strict=True)), "stacks": _as_json(found)}
+    summary = {"pairs": len(clauses), "right": dict(zip(COMPARED, right, strict=True)), "stacks": _as_json(estimated)}
     with written_whole(Path(numbers)) as file:
         file.write((json.dumps(summary, indent=2) + "\n").encode())
     draw(Path(picture), next(clause for clause in clauses if clause.matched == drawn), stacks)
@@ -218,13 +218,13 @@ def main(checkpoint: str, pairs: str, numbers: str, picture: str, limit: str | N
     print(table(("layer", "stack", "measure", *KEYS), rows))
 
 
-def _as_json(found: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Estimate]]]]) -> object:
+def _as_json(estimated: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Estimate]]]]) -> object:
     return {
         model: {
             layer: {name: {key: asdict(value) for key, value in means.items()} for name, means in measures.items()}
             for layer, measures in of_model.items()
         }
-        for model, of_model in found.items()
+        for model, of_model in estimated.items()
     }
 
 

@@ -1,7 +1,5 @@
 """How often models find the deciding word during training, by the type of the subject.
 
-transformations_2025.smk draws it, from the command
-
 python scripts/experiments/transformations_picture.py OUT.png TASK:KIND=RUN[,RUN...] ...
 
 A RUN is a folder with curve.tsv of transformation_curve.py. The deciding word is found if the model prefers it to its

@@ -260,7 +260,7 @@ def test_inspect(checkpoint: Path, tmp_path: Path) -> None:
     ("task", "model"),
     [
         ("even_pairs", ["--arch", "stack_tagger_lstm", "--decoder-hidden-size", 20, "--lr", 0.02, "--max-epoch", 10]),
-        # Seed 3 learns it in half of the time; seeds 1 and 2 need twice the time, or not, by how a machine rounds.
+        # Seed 3 learns it in 200 updates; whether 400 are enough for seeds 1 and 2 depends on how the machine rounds.
         (
             "reverse_string",
             ["--arch", "stack_tagger_transformer", "--causal", "--stack-layers", "sdpa,sup-32,sdpa", "--seed", 3],

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairseq_stack.agreement import ClassCounts
-from fairseq_stack.agreement import pearson as pearson_of_sums
 from fairseq_stack.evaluation.classification import (
     LabelledPrompt,
     classification_scores,
@@ -16,6 +14,7 @@ from fairseq_stack.evaluation.classification import (
     spearman,
 )
 from fairseq_stack.evaluation.intervals import Intervals
+from fairseq_stack.label_scores import ClassCounts, pearson_from_sums
 
 INTERVALS = Intervals(200, 0.9, 0)
 
@@ -45,7 +44,7 @@ def test_nothing_varies() -> None:
     assert ClassCounts(right=(4, 0), predicted=(4, 0), labelled=(4, 0)).f1() == 0
     constant, rising = np.full(3, 0.1), np.arange(3.0)
     assert pearson([constant, rising]) == pearson([rising, constant]) == spearman([constant, rising]) == 0
-    assert pearson_of_sums(3, 6, 3, 12, 5, 6) == 0
+    assert pearson_from_sums(3, 6, 3, 12, 5, 6) == 0
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -73,7 +72,7 @@ def test_as_scipy() -> None:
     assert ranks(x).tolist() == stats.rankdata(x).tolist()
     assert scores.pearson.value == pytest.approx(stats.pearsonr(x, y).statistic)
     assert scores.spearman.value == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert pearson_of_sums(60, *map(float, (x.sum(), y.sum(), x @ x, y @ y, x @ y))) == pytest.approx(
+    assert pearson_from_sums(60, *map(float, (x.sum(), y.sum(), x @ x, y @ y, x @ y))) == pytest.approx(
         scores.pearson.value
     )
     expected = stats.bootstrap(

@@ -20,7 +20,7 @@ line has the names of the columns, and tabs separate the columns. text/*.label h
 the labels, and task.json the template and the tokens of each label.
 
 The language model was trained on CORPUS: the prompts are cut into its tokens, and
-have its dictionary. The words of a treebank are those of the Penn Treebank; give
+have its dictionary. A treebank has the words of the Penn Treebank; give
 --penn if the tables have plain text.
 
 tasks:

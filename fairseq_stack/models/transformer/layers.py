@@ -62,14 +62,14 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
 
 def build_encoder_layer(cfg: Any, attention: Layer, return_fc: bool) -> nn.Module:
     """An encoder layer with this attention, wrapped as fairseq wraps its own."""
-    if attention.kind.build is attention.beside is None:
+    if attention.kind.build is None and attention.beside is None:
         return _wrap(transformer_layer.TransformerEncoderLayerBase(cfg, return_fc=return_fc), cfg)
     return _wrap(StackEncoderLayer(cfg, attention, return_fc), cfg)
 
 
 def build_decoder_layer(cfg: Any, attention: Layer, no_encoder_attn: bool) -> nn.Module:
     """A decoder layer with this attention, wrapped as fairseq wraps its own."""
-    if attention.kind.build is attention.beside is None:
+    if attention.kind.build is None and attention.beside is None:
         return _wrap(transformer_layer.TransformerDecoderLayerBase(cfg, no_encoder_attn), cfg)
     return _wrap(StackDecoderLayer(cfg, attention, no_encoder_attn), cfg)
 

@@ -41,7 +41,7 @@ class ClassCounts:
         return covariance / math.sqrt(math.prod(variances)) if all(variances) else 0.0
 
 
-def pearson(number: float, x: float, y: float, xx: float, yy: float, xy: float) -> float:
+def pearson_from_sums(number: float, x: float, y: float, xx: float, yy: float, xy: float) -> float:
     """Pearson's correlation from the sums of x, y, x², y² and xy; 0 if all of one are equal."""
     covariance, variances = number * xy - x * y, (number * xx - x * x, number * yy - y * y)
     return covariance / math.sqrt(math.prod(variances)) if min(variances) > 0 else 0.0
