@@ -120,7 +120,7 @@ for _ in rounds():
         in_threads(2, product)
         in_forked_child(product)
 """,
-    # As another thread may be anywhere in a kernel when the process forks.
+    # As another thread may be anywhere in a kernel when the process forks; a product of PyTorch would hold MKL's locks.
     **{
         f"fork beside {work}": f"""
 stop = threading.Event()
@@ -137,7 +137,7 @@ finally:
     stop.set()
     beside.join()
 """
-        for work in ("results", "one_step")
+        for work in ("superposition", "one_step")
     },
     "threads after fork": """
 for _ in rounds():
