@@ -159,7 +159,7 @@ def test_parses_are_of_the_prompts_alone(corpora: Corpora, tmp_path: Path) -> No
 def test_classification(kind: str, corpora: Corpora, tmp_path: Path) -> None:
     """The label is learned, and the metrics of validation are those of the evaluation, whatever the batches."""
     model = PARSING if kind == "parsing" else PLAIN
-    options = ["--patience", 3, "--attachment-weight", 1] if kind == "parsing" else ["--scored-words", "label"]
+    options = ["--attachment-weight", 1] if kind == "parsing" else ["--scored-words", "label"]
     output = fine_tune(model, getattr(corpora, kind), corpora.labels, "accuracy", tmp_path, *options)
     result = evaluate(tmp_path / "checkpoint_best.pt", corpora.labels)
     assert result.classification is not None and result.regression is None
