@@ -7,7 +7,7 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 (recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper), rate (a
 learning rate, or draw), limit (strings in a set, for a quick look), samples (drawn from each model; 1000), threads (of a
 training run, 1), init (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of
-at most so many symbols; 0; with protocol=recipe at its constant rate, which the setting does not change) and supervised
+at most so many symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's) and supervised
 (yes: nondeterministic stacks learn what to do with the short strings from parses; no). The best run by validation is
 shown.
 
@@ -15,8 +15,8 @@ protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
 updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of 10 and 5e-3. On ww^R
 (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
-the recipe. All ten seeds found the middle with rate=1e-2 init=one-turn short=20 epochs=10, and Tf+Nd with protocol=paper
-rate=3e-3 init=one-turn short=20.
+the recipe. With rate=1e-2 init=one-turn short=20 epochs=10, all ten seeds of LSTM+Nd found the middle, and with
+protocol=paper rate=3e-3 init=one-turn short=20 epochs=15, all three of Tf+Nd.
 """
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"

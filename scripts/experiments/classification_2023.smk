@@ -4,7 +4,7 @@ snakemake --snakefile scripts/experiments/classification_2023.smk --profile scri
     --directory OUT --config trees=TREES [gpt2=GPT2 glue=GLUE] [agreement=AGREEMENT] [blimp=BLIMP]
 
 A model learns from trees, and is then fine-tuned on each task with the tapes of its own parses. All folders are absolute
-paths. TREES has {train,valid,test}.txt, plain or .gz, with one tree a line. GPT2, in the format of Hugging Face
+paths. TREES has {train,valid,test}.txt, plain or .gz, with one tree per line. GPT2, in the format of Hugging Face
 transformers, has the weights that models begin with; GLUE has RTE, SST-5, MRPC and STS-B with train.tsv and dev.tsv
 (SST-5: with the columns sentence and label). AGREEMENT has the sentences of Linzen et al. (2016) and Gulordava et al.
 (2018) as in github.com/facebookresearch/colorlessgreenRNNs (.text and .gold, plain or .gz), and BLIMP the files
@@ -12,11 +12,11 @@ PARADIGM.jsonl of BLiMP.
 Without GPT2, the models are small: four layers, 64 wide, with 1,000 pieces, and begin at random.
 
 base has attention alone; the upper half of the layers of pushdown are Pushdown Layers; and a layer in the middle of nd
-has a nondeterministic stack beside its attention, which is no model of the paper.
+has a nondeterministic stack beside its attention, which is not in the paper.
 
 Settings (--config NAME=VALUE ...): kinds (base,pushdown,nd), seeds (1,2,3 with GPT2, otherwise 1,2), updates (on
-trees; 10000 with GPT2, otherwise 800), rate and batch (of fine-tuning; 3e-5 and 256 as in the paper with GPT2, in which
-8 are computed at a time; otherwise 5e-4 and 32), epochs (of fine-tuning at most; 20), patience (5), words (whose loss is
+trees; 10000 with GPT2, otherwise 800), rate and batch (of fine-tuning; with GPT2 3e-5 and 256 as in the paper, computed
+8 at a time; otherwise 5e-4 and 32), epochs (of fine-tuning at most; 20), patience (5), words (whose loss is
 tuned: all, as in the paper, or label), beam (of parses, 10), limit (trees or prompts in a set, for a quick look) and
 threads.
 """

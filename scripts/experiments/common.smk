@@ -1,8 +1,10 @@
 """What the workflows share: the rules that prepare a corpus, train a model, translate and score with it.
 
-A workflow fills the tables CORPORA and TRAINING, NEEDED if there are files that a corpus or a model needs, and GENERATION and TARGET if it translates, or SCORING if it scores, and
-includes this file. All paths are relative to the folder of results (snakemake --directory). What is complete there is not done again, and interrupted training goes on: the outputs of
-`train` are no checkpoints, which Snakemake would delete before it starts a rule again, but a file that marks the end.
+Before a workflow includes this file, it fills the tables CORPORA and TRAINING; NEEDED if there are files that a corpus
+or a model needs; GENERATION and TARGET if it translates; and SCORING if it scores. All paths are relative to the folder
+of results (snakemake --directory). What is complete there is not done again, and interrupted training continues: the
+output of `train` is not a checkpoint, which Snakemake would delete before it starts a rule again, but a file that marks
+the end.
 """
 
 import os

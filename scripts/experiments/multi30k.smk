@@ -8,7 +8,8 @@ bootstrap over the sentences of the test set.
 
 DATA, an absolute path, holds {train,val,test_2016_flickr}.{de,en}, plain or .gz, from
 https://github.com/multi30k/dataset (data/task1/raw). Further settings: kinds (default: tf,sup,nd), epochs (10), seeds (1;
-several as 1,2,3: the table shows the best by validation, the mean and the deviation), pieces (of BPE, 8000) and threads (of a training, 1).
+several as 1,2,3: the table shows the best by validation, the mean and the deviation), pieces (of BPE, 8000) and threads
+(of a training run, 1).
 """
 
 DEFAULT_SEEDS = 1

@@ -8,8 +8,8 @@ strings like the ones it was trained on, on deeper strings by the distance of br
 parses and with its own, greedy ones; on the test of depth also with a beam.
 
 trees: a model without a tape and with one (base, pushdown), and with stack attention in the middle layer (sup, nd), for an
-equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree a line, such as
-the files of https://github.com/google-deepmind/transformer_grammars (example/data).
+equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree per line, such
+as the files of https://github.com/google-deepmind/transformer_grammars (example/data).
 
 Four kinds are trained only if kinds names them. zero-one-own (of dyck) and pushdown-own (of trees) have the tapes of
 their own decisions for half of the strings. nd-latent and nd-supervised (of trees) have as many parameters as pushdown;
@@ -17,7 +17,7 @@ nd-latent learns from the words alone, and the stack of nd-supervised from the o
 are best runs.
 
 Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all
-but these), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
+but those four), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
 in a set, for a quick look) and threads (of a training run, 1).
 """
 

@@ -8,7 +8,7 @@ snakemake --snakefile scripts/experiments/ptb.smk --profile scripts/experiments/
 
 DATA, an absolute path, holds ptb.{train,valid,test}.txt, plain or .gz. Further settings: kinds (default: tf,sup,nd),
 epochs (2), seeds (1; several as 1,2,3: the table shows the best by validation, the mean and the deviation) and threads
-(of a training, 1).
+(of a training run, 1).
 """
 
 DEFAULT_SEEDS = 1

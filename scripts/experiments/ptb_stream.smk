@@ -3,7 +3,7 @@
 The protocol is that of DuSell & Chiang (2022, 2023): the text in 32 rows, truncated back-propagation through 35 tokens,
 plain SGD, and a learning rate that is divided by 1.5 after each epoch without improvement.
 
-snakemake --snakefile scripts/experiments/ptb_stream.smk --profile scripts/experiments/profiles/local --directory OUT \\
+snakemake --snakefile scripts/experiments/ptb_stream.smk --profile scripts/experiments/profiles/local --directory OUT \
     --config data=DATA
 
 DATA, an absolute path, holds ptb.{train,valid,test}.txt, plain or .gz. Further settings: kinds (default:

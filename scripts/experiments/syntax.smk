@@ -3,7 +3,7 @@
 The corpora are the Penn Treebank text of Mikolov, with the models of ptb.smk, and trees, whose words are cut into pieces. All
 models of a corpus have the same sizes and train for the same number of epochs; pushdown needs trees.
 
-snakemake --snakefile scripts/experiments/syntax.smk --profile scripts/experiments/profiles/local --directory OUT \\
+snakemake --snakefile scripts/experiments/syntax.smk --profile scripts/experiments/profiles/local --directory OUT \
     --config data=DATA trees=TREES blimp=BLIMP suites=SUITES
 
 DATA holds ptb.{train,valid,test}.txt; TREES {train,valid,test}.txt, plain or .gz, with a tree in brackets in each line; BLIMP

@@ -1,6 +1,6 @@
 """Table 2 of DuSell & Chiang (2024): language models of the Penn Treebank, the best of 20 runs by validation.
 
-snakemake --snakefile scripts/experiments/table2.smk --profile scripts/experiments/profiles/slurm --directory OUT \\
+snakemake --snakefile scripts/experiments/table2.smk --profile scripts/experiments/profiles/slurm --directory OUT \
     --config data=DATA
 
 DATA, an absolute path, holds the Penn Treebank's parsed/mrg/wsj folders. Further settings: kinds (default: tf,sup,nd),

@@ -1,6 +1,6 @@
 """Table 3 of DuSell & Chiang (2024): German-English translation of Europarl, the best of 5 runs by validation.
 
-snakemake --snakefile scripts/experiments/table3.smk --profile scripts/experiments/profiles/slurm --directory OUT \\
+snakemake --snakefile scripts/experiments/table3.smk --profile scripts/experiments/profiles/slurm --directory OUT \
     --config data=DATA
 
 DATA, an absolute path, holds the archives of WMT, which are downloaded if they are missing (docs/data.md). Further

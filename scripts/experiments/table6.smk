@@ -1,6 +1,6 @@
 """Table 6 of DuSell & Chiang (2024): what it costs to train the models of Table 2.
 
-snakemake --snakefile scripts/experiments/table6.smk --profile scripts/experiments/profiles/local --directory OUT \\
+snakemake --snakefile scripts/experiments/table6.smk --profile scripts/experiments/profiles/local --directory OUT \
     --cores 1 --config data=DATA
 
 DATA, an absolute path, holds the Penn Treebank's parsed/mrg/wsj folders. Further settings: kinds (default: tf,sup,nd),

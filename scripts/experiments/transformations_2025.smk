@@ -6,9 +6,10 @@ Settings (--config NAME=VALUE ...): tasks (question-formation; or with tense-rei
 seeds (1,2,3,4,5), rate (1e-3), tokens (in a batch at most, 1024), epochs (at most; 1000), limit (pairs in a set, for a
 quick look) and threads (of a training run, 1).
 
-The paper's training without its search: the rate and the size of batches are the same for all models. A loss is the mean
-over sequences of their sums. After each 80,000 sequences the model is validated and kept; the rate is halved after two
-validations without improvement, and training stops after three. All models are trained on the same corpus.
+The paper's training without its search: the rate and the size of batches are the same for all models. Losses are summed
+over a sequence and averaged over sequences. After each 80,000 sequences the model is validated and kept; the rate is
+halved after two validations without improvement, and training stops after three. All models are trained on the same
+corpus.
 """
 
 MODELS = {  # presets, and other options
