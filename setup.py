@@ -18,10 +18,10 @@ ROOT = Path(__file__).parent
 
 def read_version() -> str:
     """The version of the package, read without importing it (an import would need its requirements)."""
-    text = (ROOT / "fairseq_stack" / "__init__.py").read_text(encoding="utf-8")
+    text = (ROOT / "fairseq_stack" / "version.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, flags=re.MULTILINE)
     if found is None:
-        raise RuntimeError('fairseq_stack/__init__.py has no line __version__ = "..."')
+        raise RuntimeError('fairseq_stack/version.py has no line __version__ = "..."')
     return found.group(1)
 
 

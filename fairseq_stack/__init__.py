@@ -15,6 +15,8 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
+from fairseq_stack.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from fairseq_stack.modules import (
         NondeterministicStackAttention,
@@ -45,7 +47,6 @@ __all__ = [
     "SymbolStackAttention",
     "TransformerOptions",
 ]
-__version__ = "0.1.0"
 _LAST_IMPORT_OF_FAIRSEQ = "fairseq.model_parallel"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairseq_stack import __version__
+from fairseq_stack.version import __version__
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from torch import Tensor
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.language_model import LanguageModel
 from fairseq_stack.modules import Parses, PushdownTransformer, parse_all
-
-if TYPE_CHECKING:
-    from fairseq_stack.hub.interface import Hub
 
 BEAM_SIZE = 50
 """How many parses of a sentence are kept by default."""
@@ -44,8 +41,8 @@ def has_trained_head(model: Any, criterion: Any) -> bool:
     return isinstance(network, PushdownTransformer) and getattr(criterion, "_name", "") != "operation_cross_entropy"
 
 
-def network_of(hub: Hub) -> PushdownTransformer:
-    """The network of a model that parses.
+def network_of(hub: Any) -> PushdownTransformer:
+    """The network of a :class:`~fairseq_stack.hub.interface.Hub` of a model that parses.
 
     Raises:
         UserError: the hub holds an ensemble.
@@ -63,7 +60,7 @@ def beam_of(model: LanguageModel, size: int | None, telescoping: bool) -> Beam |
         UserError: another model is given a beam; or the model is an ensemble.
     """
     if model.parses_sentences:
-        return Beam(BEAM_SIZE if size is None else size, telescoping, network_of(cast("Hub", model)))
+        return Beam(BEAM_SIZE if size is None else size, telescoping, network_of(model))
     flags = ["--beam"] * (size is not None) + ["--telescoping"] * telescoping
     if flags:
         raise UserError(f"{', '.join(flags)}: the model does not parse sentences, so it has no beam; leave this out")

@@ -18,7 +18,7 @@ class StatefulAttention(nn.Module, ABC):
     """A sublayer whose output at t depends only on the inputs up to t, as a whole sequence or by steps of a state.
 
     A subclass computes whole sequences, and steps from a state. It also says what else is to be known of it:
-    :meth:`arguments` for measurements, :meth:`inspected` for ``fairseq-stack inspect``,
+    :meth:`arguments_of` for measurements, :meth:`inspected` for ``fairseq-stack inspect``,
     :meth:`initialize_as_in_paper` and :meth:`initialize_as_one_turn` for ``--stack-init``.
 
     Args:
