@@ -1,3 +1,3 @@
-"""The version of both packages, which whoever imports it gets without what the package exports."""
+"""The version of both packages, in a module that imports nothing."""
 
 __version__ = "0.1.0"
