@@ -1,6 +1,7 @@
 """The demo: three models of about the same size on two generated corpora of nested sequences, tables and pictures.
 
 The models are tf (no stack), sup and nd (stack attention in the middle layer). bash scripts/demo.sh runs this workflow.
+--config init=paper and seed=2 train with another initialisation and seed.
 """
 
 import shlex
@@ -43,8 +44,8 @@ def training(corpus, kind):
             *("--batch-size", 50, "--sentence-avg", "--lr", "1e-2"),
         ]
     return [
-        *(*model, "--stack-init", "fairseq"),
-        *("--cpu", "--seed", 1, "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", 5),
+        *(*model, "--stack-init", config["init"]),
+        *("--cpu", "--seed", config["seed"], "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", 5),
         *("--lr-scheduler", "polynomial_decay", "--warmup-updates", 100, "--total-num-update", updates),
         *("--max-update", updates, "--validate-interval-updates", interval, "--save-interval-updates", interval),
         *("--validate-interval", 1000000, "--save-interval", 1000000),
