@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
-from fairseq_stack_preprocess.layout import DATA_BIN
+from fairseq_stack_preprocess.layout import DATA_BIN, SUFFIX
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import Subcommand, add_number
@@ -41,14 +42,14 @@ example:
     def run(self, args: argparse.Namespace) -> int:
         """Write the attachments of all splits, once all are parsed."""
         from fairseq_stack.evaluation.prompts import read_prompts
-        from fairseq_stack.hub.parsed_strings import best_parses
+        from fairseq_stack.hub.parsed_strings import best_parses, require_parses
 
         corpus = read_prompts(args.data)
         folder = corpus.text if args.attachments is None else args.attachments
         paths = {split: folder / f"{split}.attach" for split in corpus.splits}
         for path in paths.values():
             require_writable(path)
-        hub = on_device(load_checkpoint(args, corpus.folder / DATA_BIN), args)
+        hub = require_parses(on_device(load_checkpoint(args, corpus.folder / DATA_BIN), args))
         contents = {}
         for split in paths:
             prompts, labels = corpus.read(split)
@@ -59,7 +60,10 @@ example:
                 max_tokens=args.max_tokens,
                 are_prefixes=corpus.labels is not None,
             )
-            parsed = dict(progress(parses, label=split, total=len(prompts), unit="prompt"))
+            try:
+                parsed = dict(progress(parses, label=split, total=len(prompts), unit="prompt"))
+            except UserError as error:
+                raise UserError(f"{corpus.text / split}.{SUFFIX}: {error}") from None
             lengths = [0 if corpus.labels is None else len(corpus.labels[label]) for label in labels]
             lines = (_line(parsed[number], length) for number, length in enumerate(lengths))
             contents[split] = "".join(f"{line}\n" for line in lines)

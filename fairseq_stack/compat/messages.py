@@ -92,6 +92,13 @@ KNOWN = (
         "--input {1} does not exist: expected a text file, or - for standard input",
         raised_in="openhook",  # of fileinput, with which fairseq-interactive reads
     ),
+    Known(
+        KeyError,
+        "'(.*)'",
+        "--best-checkpoint-metric {1}: the validation has no such metric; its line in the log has those that there are",
+        raised_in="validate",
+    ),
+    Known(ValueError, "--finetune-from-model .* does not exist", "{0}"),
     Known(AssertionError, "--sampling requires --nbest to be equal to --beam", "{0}"),
     Known(FileNotFoundError, r"Dataset not found: (.*)", "{0}: expected a folder that fairseq-preprocess has written"),
     Known(OSError, "Model file not found: ", "{0}"),

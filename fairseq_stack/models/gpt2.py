@@ -1,8 +1,8 @@
 """GPT-2's weights, from a folder as Hugging Face transformers writes it, for models that begin as GPT-2.
 
 Nothing is downloaded. ``config.json`` decides the sizes and everything else that GPT-2's logits depend on, and
-``model.safetensors`` has the weights. Rows of the embeddings are found by the names of the pieces, in ``vocab.json`` or
-``tokenizer.json``, so a dictionary may have any of GPT-2's pieces in any order.
+``model.safetensors`` has the weights. Rows of the embeddings are found by the names of the pieces, in
+``tokenizer.json`` or ``vocab.json``, so a dictionary may have any of GPT-2's pieces in any order.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
     "scale_attn_by_inverse_layer_idx": (False,),
     "add_cross_attention": (False,),
     "tie_word_embeddings": (True,),
+    "quantization_config": (None,),
 }
 """The values of ``config.json`` that models here can compute, the default first."""
 
@@ -47,8 +48,12 @@ class GPT2:
     Args:
         folder: the folder.
 
+    Attributes:
+        weights: by the names that GPT-2 gives them, as linear layers of torch have them.
+
     Raises:
-        UserError: a file is missing or cannot be read; or the model is another one than GPT-2.
+        UserError: safetensors is not installed; a file is missing or cannot be read; the model is another one than
+            GPT-2; or a tensor is missing or does not fit to ``config.json``.
     """
 
     def __init__(self, folder: str) -> None:
@@ -65,6 +70,8 @@ class GPT2:
                 f"{self.folder / CONFIG}: n_embd: expected a multiple of n_head {self.num_heads}, got {self.size}"
             )
         self.feedforward_size = 4 * self.size if config.get("n_inner") is None else self._number(config, "n_inner")
+        # Before a model is built, whose sizes may not be those of the weights.
+        self.weights = self._read_weights()
 
     def settle(self, options: Namespace, layers: Sequence[Layer], **others: Any) -> dict[str, Any]:
         """Set the options of a model that ``config.json`` decides, and return them.
@@ -105,13 +112,7 @@ class GPT2:
         vars(options).update(decided)
         return decided
 
-    def weights(self) -> dict[str, Tensor]:
-        """The weights by the names that GPT-2 gives them, as linear layers of torch have them.
-
-        Raises:
-            UserError: safetensors is not installed; the file is missing or broken; or a tensor is missing or has
-                another shape than ``config.json`` says.
-        """
+    def _read_weights(self) -> dict[str, Tensor]:
         path = self.folder / WEIGHTS
         try:
             from safetensors import SafetensorError
@@ -130,20 +131,20 @@ class GPT2:
                 raise UserError(f"{path}: expected a tensor {name}, of shape {shape}")
             if named[name].shape != shape:
                 raise UserError(f"{path}: {name}: expected the shape {shape}, got {tuple(named[name].shape)}")
+        # transformers would then use both, whatever tie_word_embeddings says.
+        if not torch.equal(named.get("lm_head.weight", named["wte.weight"]), named["wte.weight"]):
+            raise UserError(f"{path}: lm_head.weight: expected the values of wte.weight, with which GPT-2 shares it")
         # GPT-2's linear layers are convolutions, whose weights are transposed.
         return {
             name: tensor.t() if tensor.dim() == 2 and name.startswith("h.") else tensor
             for name, tensor in ((name, named[name]) for name, _ in self._shapes())
         }
 
-    def copy_embeddings(
-        self, embedding: CompactEmbedding, weights: Mapping[str, Tensor], symbols: Sequence[str]
-    ) -> None:
+    def copy_embeddings(self, embedding: CompactEmbedding, symbols: Sequence[str]) -> None:
         """Copy the rows of the symbols; both meanings of ``</s>`` get that of ``<|endoftext|>``.
 
         Args:
             embedding: the embeddings, of a compact vocabulary that input and output share.
-            weights: :meth:`weights`.
             symbols: of the dictionary, in its order.
 
         Raises:
@@ -157,12 +158,12 @@ class GPT2:
                     f"{path} lacks {symbol!r}, a symbol of the dictionary: expected the pieces of GPT-2, as "
                     "fairseq-stack prepare treebank --gpt2 cuts them"
                 )
-        embedding.weight.data[: len(wanted)] = weights["wte.weight"][[rows[symbol] for symbol in wanted]]
+        embedding.weight.data[: len(wanted)] = self.weights["wte.weight"][[rows[symbol] for symbol in wanted]]
 
     def _vocabulary(self) -> tuple[Path, dict[str, int]]:
         """The row of each piece, and the file that says so."""
         path = self.folder / VOCABULARY
-        if path.is_file():
+        if path.is_file() and not (self.folder / TOKENIZER).exists():
             return path, self._read_json(VOCABULARY)
         tokenizer = self._read_json(TOKENIZER)
         try:
@@ -196,7 +197,7 @@ class GPT2:
 
     def _number(self, config: Mapping[str, Any], key: str) -> int:
         number = config.get(key)
-        if not isinstance(number, int) or number < 1:
+        if type(number) is not int or number < 1:
             raise UserError(f"{self.folder / CONFIG}: {key}: expected a positive number, got {json.dumps(number)}")
         return number
 
@@ -222,7 +223,7 @@ def copy_modules(weights: Mapping[str, Tensor], modules: Mapping[str, Part], mod
     """Copy weights and biases.
 
     Args:
-        weights: :meth:`GPT2.weights`.
+        weights: of a :class:`GPT2`.
         modules: for each module of the model, the module of GPT-2.
         model: the model.
     """

@@ -31,8 +31,8 @@ def read_attachments(path: Path, sizes: Sequence[int]) -> list[Attachments]:
     """
     if not path.is_file():
         raise UserError(
-            f"{path} is not a file: expected attachments as fairseq-stack prepare treebank writes them; name their "
-            "folder with --attachments"
+            f"{path} is not a file: expected attachments as fairseq-stack prepare treebank or, for prompts, "
+            "fairseq-stack parse-prompts writes them; name their folder with --attachments"
         )
     lines = read_lines(path)
     if len(lines) != len(sizes):

@@ -9,6 +9,8 @@ from fairseq import utils
 from fairseq.tasks import register_task
 from omegaconf import II
 
+from fairseq_stack.errors import UserError
+
 from ._prompts import Regressor, WithLabels, read_label_tokens, read_labels
 from .pushdown_language_modeling import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
 
@@ -34,6 +36,10 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
     """
 
     def __init__(self, args: PromptClassificationConfig, *others: Any, **kwargs: Any) -> None:
+        if args.sample_break_mode != "eos":
+            raise UserError(
+                f"--task {TASK} needs --sample-break-mode eos, one prompt per sample; got {args.sample_break_mode}"
+            )
         super().__init__(args, *others, **kwargs)
         self.label_tokens = read_label_tokens(Path(utils.split_paths(args.data)[0]), self.dictionary)
 

@@ -278,6 +278,18 @@ def test_errors_of_commands(command: str, message: str, corpora: Corpora, capsys
     assert message.format(**places) in capsys.readouterr().err
 
 
+def test_a_prompt_that_is_too_long(corpora: Corpora, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names its file, and nothing is written."""
+    shutil.copytree(corpora.labels, tmp_path / "data")
+    text = tmp_path / "data" / "text"
+    lines = (text / "train.txt").read_text().splitlines()
+    (text / "train.txt").write_text("".join(f"{line}\n" for line in ["the " * 60 + lines[0], *lines[1:]]))
+    (text / "valid.attach").unlink()
+    assert cli.main(["parse-prompts", str(corpora.parsing), "--data", str(tmp_path / "data"), "--cpu"]) == 2
+    assert f"error: {text}/train.txt: string 1 has " in capsys.readouterr().err
+    assert not (text / "valid.attach").exists()
+
+
 def test_another_task(corpora: Corpora, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fine_tune(PLAIN, corpora.plain, corpora.labels, "accuracy", tmp_path / "model", "--max-epoch", 1)
     shutil.copytree(corpora.labels, tmp_path / "data")

@@ -67,6 +67,10 @@ OPTIONS = [
     *accepted("LSTM", LSTM, ["--store-ema --sample-break-mode none --tokens-per-sample 20 --num-workers 2"]),
     *refused("batches", PRESET.replace("--max-tokens 400", "--arch stack_transformer_nd_small"),
              [("", "the batch size is missing: give --max-tokens")], quick=1),
+    *refused("language model", LM, [
+        ("--best-checkpoint-metric accuracy", "--best-checkpoint-metric accuracy: the validation has no such metric"),
+        ("--finetune-from-model none.pt", "--finetune-from-model none.pt does not exist"),
+    ]),
     *accepted("training of translation", MT, ["--num-workers 2", "--tensorboard-logdir new/board", "--store-ema"], 2),
     *accepted("training of a language model", LM, ["--num-workers 2 --compact-vocab", "--add-bos-token"]),
 ]  # fmt: skip

@@ -57,7 +57,7 @@ def of_gpt2(gpt2: Any, tokens: Tensor) -> Tensor:
     return gpt2(ids).logits[:, :, rows].log_softmax(2)
 
 
-BESIDE = "sdpa,sdpa+nd-2-2-3,{0}+sup-4"
+BESIDE = "sdpa+strat-4,sdpa+nd-2-2-3,{0}+sup-4"
 CASES = {
     "stack-transformer": ("3xsdpa", False),
     "no-tape": ("3xsdpa", True),
@@ -89,7 +89,7 @@ def test_gates_of_stacks_open(layers: str, folder: Path, gpt2: Any) -> None:
     named = dict(model.named_parameters())
     gates = [name for name in named if name.endswith("gate.weight")]
     stacks = [name for name in named if ".stack." in name and not name.endswith("bottom_logits")]
-    assert len(gates) == 2 and len(stacks) >= 6
+    assert len(gates) == 3 and len(stacks) >= 9
     for is_open in (False, True):
         model.zero_grad()
         model(tokens)[0][:, :, OUTPUTS].log_softmax(2)[:, :, 1].sum().backward()
@@ -144,7 +144,10 @@ def test_a_checkpoint_needs_no_folder(arch: str, folder: Path, gpt2: Any) -> Non
         ({"scale_attn_by_inverse_layer_idx": True}, (), "scale_attn_by_inverse_layer_idx: expected false, got true$"),
         ({"tie_word_embeddings": False}, (), "tie_word_embeddings: expected true, got false$"),
         ({"n_head": "3"}, (), 'n_head: expected a positive number, got "3"$'),
+        ({"n_inner": True}, (), "n_inner: expected a positive number, got true$"),
         ({"n_embd": 13}, (), "n_embd: expected a multiple of n_head 3, got 13$"),
+        ({"n_positions": 10**12}, (), r"wpe\.weight: expected the shape \(1000000000000, 12\), got \(11, 12\)$"),
+        ({"quantization_config": {}}, (), "quantization_config: expected null, got {}$"),
         ({"n_inner": 24}, (), r"safetensors: h\.0\.mlp\.c_fc\.weight: expected the shape \(12, 24\), got \(12, 20\)$"),
         ({"n_layer": 4}, ("--stack-layers=4xsdpa",), r"expected a tensor h\.3\.ln_1\.weight, of shape \(12,\)$"),
         ({}, ("--stack-layers=2xsdpa",), r"^--stack-layers: expected 3 layers, the n_layer of .*config\.json, got 2$"),
@@ -173,6 +176,33 @@ def test_what_is_not_this_gpt2(
     with pytest.raises(UserError, match=message) as caught:
         build("3xsdpa", tmp_path / "other", *flags)
     assert "\n" not in str(caught.value)
+
+
+def test_output_rows_of_their_own(folder: Path, gpt2: Any, tmp_path: Path) -> None:
+    """transformers computes logits with them, whatever the configuration says."""
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folder, tmp_path / "other")
+    path = tmp_path / "other" / "model.safetensors"
+    weights = load_file(path)
+    weights["lm_head.weight"] = weights["transformer.wte.weight"].clone()
+    save_file(weights, path)
+    build("3xsdpa", path.parent)
+    weights["lm_head.weight"][0, 0] += 1
+    save_file(weights, path)
+    with pytest.raises(UserError, match=r"safetensors: lm_head\.weight: expected the values of wte\.weight, with wh"):
+        build("3xsdpa", path.parent)
+
+
+def test_rows_are_those_of_the_tokenizer_that_cut_the_corpus(folder: Path, gpt2: Any, tmp_path: Path) -> None:
+    """``prepare treebank`` prefers ``tokenizer.json`` to ``vocab.json`` as well."""
+    shutil.copytree(folder, tmp_path / "other")
+    vocabulary = tmp_path / "other" / "vocab.json"
+    rows = json.loads(vocabulary.read_text())
+    (tmp_path / "other" / "tokenizer.json").write_text(json.dumps({"model": {"vocab": rows}}))
+    vocabulary.write_text(json.dumps(dict.fromkeys(rows, 0)))
+    expected = build("3xsdpa", folder).decoder.embed_tokens.weight
+    assert torch.equal(build("3xsdpa", tmp_path / "other").decoder.embed_tokens.weight, expected)
 
 
 def test_without_safetensors(folder: Path, gpt2: Any, monkeypatch: pytest.MonkeyPatch) -> None:

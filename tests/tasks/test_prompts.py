@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.tasks import PromptClassificationConfig, PromptClassificationTask
 from tests.end_to_end.fairseq_commands import run
 
@@ -67,6 +68,11 @@ def test_batches(has_parses: bool, without_eos: bool, corpus: Path) -> None:
         right = [batch["net_input"]["tape"][0, :5, :5], batch["net_input"]["tape"][1]]
         assert torch.equal(yes["net_input"]["tape"][0, :5, :5], right[0])
         assert torch.equal(no["net_input"]["tape"][1, :7, :7], right[1])
+
+
+def test_one_prompt_in_a_sample(corpus: Path) -> None:
+    with pytest.raises(UserError, match=r"needs --sample-break-mode eos, one prompt per sample; got complete$"):
+        batch_of(corpus, "valid", True, sample_break_mode="complete")
 
 
 def test_training_has_no_candidates(corpus: Path) -> None:

@@ -30,13 +30,13 @@ def begin_as_gpt2(decoder: PushdownDecoder, gpt2: GPT2) -> None:
     """Copy GPT-2's weights. The attachment head, tables of depths and layers without attention stay as they are.
 
     Raises:
-        UserError: see :meth:`GPT2.weights` and :meth:`GPT2.copy_embeddings`.
+        UserError: see :meth:`GPT2.copy_embeddings`.
     """
-    weights, network = gpt2.weights(), decoder.network
-    gpt2.copy_embeddings(cast(CompactEmbedding, decoder.embed_tokens), weights, decoder.dictionary.symbols)
-    network.get_parameter("positions.weight").data.copy_(weights["wpe.weight"])
+    network = decoder.network
+    gpt2.copy_embeddings(cast(CompactEmbedding, decoder.embed_tokens), decoder.dictionary.symbols)
+    network.get_parameter("positions.weight").data.copy_(gpt2.weights["wpe.weight"])
     names: dict[str, Part] = {"norm": ("ln_f", None)}
     for block, layer in enumerate(network.layers):
         modules = _MODULES | (_ATTENTION if isinstance(layer.attention, PushdownAttention) else {})
         names |= {f"layers.{block}.{ours}": (f"h.{block}.{name}", third) for ours, (name, third) in modules.items()}
-    copy_modules(weights, names, network)
+    copy_modules(gpt2.weights, names, network)

@@ -56,13 +56,13 @@ def begin_as_gpt2(decoder: StackTransformerDecoder, gpt2: GPT2) -> None:
     """Copy GPT-2's weights. Stacks, and layers without attention, stay as they are.
 
     Raises:
-        UserError: see :meth:`GPT2.weights` and :meth:`GPT2.copy_embeddings`.
+        UserError: see :meth:`GPT2.copy_embeddings`.
     """
-    weights, positions = gpt2.weights(), decoder.embed_positions
-    gpt2.copy_embeddings(decoder.embed_tokens, weights, decoder.dictionary.symbols)
-    positions.weight.data[positions.padding_idx + 1 :] = weights["wpe.weight"]
+    positions = decoder.embed_positions
+    gpt2.copy_embeddings(decoder.embed_tokens, decoder.dictionary.symbols)
+    positions.weight.data[positions.padding_idx + 1 :] = gpt2.weights["wpe.weight"]
     names: dict[str, Part] = {"layer_norm": ("ln_f", None)}
     for block, layer in enumerate(decoder.layers):
         modules = _MODULES | (_ATTENTION if isinstance(layer.self_attn, MultiheadAttention) else {})
         names |= {f"layers.{block}.{ours}": (f"h.{block}.{name}", third) for ours, (name, third) in modules.items()}
-    copy_modules(weights, names, decoder)
+    copy_modules(gpt2.weights, names, decoder)

@@ -40,15 +40,15 @@ def read_examples(
         strip_cr: whether lines may end with a carriage return.
 
     Raises:
-        PrepareError: the file cannot be read, lacks a column or has no examples; a line has too few or too many
-            columns; or a sentence or a label is empty.
+        PrepareError: the file cannot be read, lacks a column or has it twice, or has no examples; a line has too few or
+            too many columns; or a sentence or a label is empty.
     """
     require_file(path)
     lines = read_lines(path, strip_cr=strip_cr)
     header = next(lines).split("\t")
     for column in (*columns, label_column):
-        if column not in header:
-            raise PrepareError(f"{path} has no column {column!r}; it has {', '.join(map(repr, header))}")
+        if header.count(column) != 1:
+            raise PrepareError(f"{path}, line 1: expected one column {column!r}, got {', '.join(map(repr, header))}")
     examples = list(islice(_examples(path, lines, header, columns, label_column), limit))
     if not examples:
         raise PrepareError(f"{path} has no line after its header")

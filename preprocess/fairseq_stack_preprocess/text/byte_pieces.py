@@ -46,8 +46,9 @@ def read_tokenizer(folder: Path, flag: str) -> str:
     except Exception as error:  # tokenizers has no exception of its own
         raise PrepareError(f"{flag} {folder}: the tokenizer cannot be read: {error}") from error
     text: str = tokenizer.to_str()
-    if (json.loads(text).get("pre_tokenizer") or {}).get("type") != "ByteLevel":
-        raise PrepareError(f"{flag} {folder}: expected GPT-2's tokenizer of bytes (ByteLevel)")
+    cut_first = json.loads(text).get("pre_tokenizer") or {}
+    if cut_first.get("type") != "ByteLevel" or cut_first["add_prefix_space"]:
+        raise PrepareError(f"{flag} {folder}: expected GPT-2's tokenizer of bytes (ByteLevel without add_prefix_space)")
     return text
 
 

@@ -111,7 +111,16 @@ def test_tasks_of_the_paper(task: str, raw: Path, tmp_path: Path) -> None:
 
 TRAIN, VALID = "{raw}/train.tsv", "{raw}/valid.tsv"
 MISTAKES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
-    "column": ({}, {"label_column": "gold"}, f"{TRAIN} has no column 'gold'; it has 'index', 'sentence', 'label'"),
+    "column": (
+        {},
+        {"label_column": "gold"},
+        f"{TRAIN}, line 1: expected one column 'gold', got 'index', 'sentence', 'label'",
+    ),
+    "column twice": (
+        {"valid.tsv": TABLE.replace("index", "sentence")},
+        {},
+        f"{VALID}, line 1: expected one column 'sentence', got 'sentence', 'sentence', 'label'",
+    ),
     "label": (
         {"valid.tsv": TABLE + "2\tc\tmid\n"},
         {},

@@ -128,6 +128,17 @@ def test_pieces_of_gpt2(raw: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "tokenizer.json").is_file()
 
 
+def test_a_blank_before_the_first_word(raw: Path, tmp_path: Path) -> None:
+    """A tokenizer that puts one there is not GPT-2's."""
+    save_tokenizer(tmp_path / "gpt2", "The dog")
+    path = tmp_path / "gpt2" / "tokenizer.json"
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    tokenizer["pre_tokenizer"]["add_prefix_space"] = True
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+    with pytest.raises(PrepareError, match=r"^--gpt2 .*/gpt2: expected .* \(ByteLevel without add_prefix_space\)$"):
+        run(tmp_path / "out", raw, gpt2=tmp_path / "gpt2")
+
+
 def test_given_model(raw: Path, tmp_path: Path) -> None:
     model = train_model(["a dog and a cat"] * 5, pieces=20, hard_limit=False, normalization="identity")
     (tmp_path / "own.model").write_bytes(model)
