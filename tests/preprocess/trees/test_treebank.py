@@ -128,7 +128,7 @@ def test_pieces_of_gpt2(raw: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "tokenizer.json").is_file()
 
 
-def test_a_blank_before_the_first_word(raw: Path, tmp_path: Path) -> None:
+def test_a_space_before_the_first_word(raw: Path, tmp_path: Path) -> None:
     """A tokenizer that puts one there is not GPT-2's."""
     save_tokenizer(tmp_path / "gpt2", "The dog")
     path = tmp_path / "gpt2" / "tokenizer.json"
