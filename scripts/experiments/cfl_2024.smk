@@ -16,7 +16,7 @@ fairseq's initialisation, warm-up and linear decay of the rate. For transformers
 updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of 10 and 5e-3. On ww^R
 (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
 the recipe. With rate=1e-2 init=one-turn short=20 epochs=10, all ten seeds of LSTM+Nd found the middle, and with
-protocol=paper rate=3e-3 init=one-turn short=20 epochs=15, all four of Tf+Nd.
+protocol=paper rate=3e-3 init=one-turn short=20 epochs=15, all five of Tf+Nd.
 """
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
