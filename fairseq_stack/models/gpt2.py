@@ -53,7 +53,7 @@ class GPT2:
 
     Raises:
         UserError: safetensors is not installed; a file is missing or cannot be read; the model is another one than
-            GPT-2; or a tensor is missing or does not fit to ``config.json``.
+            GPT-2; or a tensor is missing or does not fit ``config.json``.
     """
 
     def __init__(self, folder: str) -> None:
@@ -70,7 +70,7 @@ class GPT2:
                 f"{self.folder / CONFIG}: n_embd: expected a multiple of n_head {self.num_heads}, got {self.size}"
             )
         self.feedforward_size = 4 * self.size if config.get("n_inner") is None else self._number(config, "n_inner")
-        # Before a model is built, whose sizes may not be those of the weights.
+        # Read here, so that weights of other sizes are refused before a model is built.
         self.weights = self._read_weights()
 
     def settle(self, options: Namespace, layers: Sequence[Layer], **others: Any) -> dict[str, Any]:

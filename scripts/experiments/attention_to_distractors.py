@@ -63,7 +63,8 @@ def main(suites: str, numbers: str, *models: str) -> None:
     """Write the numbers, and print the table."""
     logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
     read = [read_suite(Path(suites) / f"{name}.json") for name in CATEGORIES["agreement"]]
-    estimates = {model: {suite.name: attention(load(model), suite) for suite in read} for model in models}
+    hubs = ((model, load(model)) for model in models)
+    estimates = {model: {suite.name: attention(hub, suite) for suite in read} for model, hub in hubs}
     as_json = {
         model: {name: {key: asdict(value) for key, value in nouns.items()} for name, nouns in of_suites.items()}
         for model, of_suites in estimates.items()

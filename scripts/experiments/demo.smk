@@ -1,7 +1,7 @@
 """The demo: three models of about the same size on two generated corpora of nested sequences, tables and pictures.
 
 The models are tf (no stack), sup and nd (stack attention in the middle layer). bash scripts/demo.sh runs this workflow.
---config init=paper and seed=2 train with another initialisation and seed.
+--config init=paper and seed=2 train with another initialisation and seed, each in a --directory of its own.
 """
 
 import shlex
