@@ -4,7 +4,7 @@ snakemake --snakefile scripts/experiments/cfl_2024.smk --profile scripts/experim
 
 Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
 (tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd; or lstm-sup-r and lstm-nd-r, whose output layer also reads the stack), protocol
-(recipe, or paper), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper), rate (a
+(recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper), rate (a
 learning rate, or draw), limit (strings in a set, for a quick look), samples (drawn from each model; 1000), threads (of a
 training run, 1), init (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of
 at most so many symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's) and supervised
@@ -15,14 +15,24 @@ protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
 updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of 10 and 5e-3. On ww^R
 (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
-the recipe. With rate=1e-2 init=one-turn short=20 epochs=10, all ten seeds of LSTM+Nd found the middle, and with
-protocol=paper rate=3e-3 init=one-turn short=20 epochs=15, all five of Tf+Nd.
+the recipe.
+
+protocol=one-turn is how all seeds of LSTM+Nd and of Tf+Nd found the middle of ww^R, in fewer updates: short for
+init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, protocol=paper rate=3e-3 epochs=15.
 """
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
 ALL_KINDS = f"{DEFAULT_KINDS},lstm-sup-r,lstm-nd-r"
 OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised"}
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
+ONE_TURN = {"lstm": ("recipe", 1e-2, 10), "tf": ("paper", 3e-3, 15)}  # protocol, rate and epochs of protocol=one-turn
+if config.get("protocol") == "one-turn":
+    families = {kind.partition("-")[0] for kind in str(config.get("kinds", DEFAULT_KINDS)).split(",")}
+    if len(families) > 1 or not families <= ONE_TURN.keys():
+        raise WorkflowError("--config protocol=one-turn: expected kinds of LSTMs alone, or of transformers alone")
+    protocol, rate, epochs = ONE_TURN[families.pop()]
+    beginning = {"init": "one-turn", "short": 20, "rate": rate, "epochs": epochs}
+    config.update({**beginning, **config, "protocol": protocol})
 
 
 include: "cfl.smk"

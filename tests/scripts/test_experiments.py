@@ -185,7 +185,7 @@ def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server)
         ("cfl_2020", {"languages": "dyck"}, {"prepare": 5, "train": 160, "evaluate_cfl": 320, **FIGURES}),
         (
             "cfl_2024",
-            {"languages": "dyck", "kinds": "lstm,lstm-nd", "init": "one-turn", "short": 20},
+            {"languages": "dyck", "kinds": "lstm,lstm-nd", "protocol": "one-turn"},
             {"prepare": 2, "train": 4, "evaluate_cfl": 4, **FIGURES},
         ),
         (
@@ -216,7 +216,7 @@ def test_the_tables_of_the_paper_are_planned(
     assert len(trainings) == jobs["train"]
     assert {words[words.index("--max-epoch") + 1] for words in trainings} == {"7"}
     assert sum("--finetune-from-model" in words for words in trainings) == (
-        jobs["train"] / 2 if "short" in settings else 0
+        jobs["train"] / 2 if settings.keys() & {"short", "protocol"} else 0
     )
 
 
