@@ -1,9 +1,7 @@
-"""The commands of docs/data.md, docs/evaluation.md and the help can be given as they stand; the table of languages is
-true."""
+"""The commands of docs/data.md, docs/evaluation.md and the help can be given as they stand."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -12,9 +10,6 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack.cli.prepare import CORPORA
-from fairseq_stack_preprocess.cfl.language_corpus import Options, distribution_from, lengths_of
-from fairseq_stack_preprocess.transduction import task_corpus as transduction
-from fairseq_stack_preprocess.transduction.tasks import TASKS
 from tests.documents import Document
 
 DOCUMENT = Document("docs/data.md")
@@ -69,42 +64,3 @@ def test_examples_of_the_help(corpus: str, capsys: pytest.CaptureFixture[str]) -
     for words in examples:
         assert words[:2] == ["prepare", corpus]
         check(words)
-
-
-@pytest.mark.parametrize(
-    "row", re.findall(r"^\| `(\S+)` \|(.*)\|$", DOCUMENT.text, re.MULTILINE)[:12], ids=lambda row: row[0]
-)
-def test_table_of_languages(row: tuple[str, str]) -> None:
-    options = Options(task=row[0])
-    distribution = distribution_from(options)
-    lengths = {split: len(lengths_of(distribution, split, options)) for split in ("train", "test")}
-    *_, symbols, counts, strings = (cell.strip() for cell in re.split(r"(?<!\\)\|", row[1]))
-    assert symbols == str(len(distribution.vocabulary))
-    assert counts == f"{lengths['train']} / {lengths['test']}"
-    assert strings == f"{lengths['test'] * options.test_per_length:,}"
-
-
-TASK_ROWS = re.findall(r"^\| `(\w+)` \|(.*→.*)\|$", DOCUMENT.text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("row", TASK_ROWS, ids=lambda row: row[0])
-def test_table_of_tasks(row: tuple[str, str]) -> None:
-    options = transduction.Options(row[0])
-    sources = transduction.sources(options)
-    alphabet, longest = sources["train"].alphabet, [f"{sources[split].longest:,}" for split in ("train", "test")]
-    authors = ", the authors'" if options.test_set == "authors" else ""
-    _, symbols, scored, lengths, pairs = (cell.strip() for cell in row[1].split("|"))
-    assert (symbols, scored) == (str(len(alphabet.symbols)), f"`{' '.join(alphabet.scored)}`")
-    assert lengths == " / ".join(longest)
-    assert pairs == f"{options.test_size:,}{authors}"
-
-
-def test_tables_name_all_tasks() -> None:
-    assert set(TASKS) <= set(re.findall(r"^\| `(\w+)` \|", DOCUMENT.text, re.MULTILINE))
-
-
-def test_example_of_a_task(tmp_path: Path) -> None:
-    (text,) = DOCUMENT.blocks("json")
-    corpus = ["prepare", "transduction", "out", "--task", "parenthesis", "--limit", "1", "--no-binarise"]
-    assert cli.main(corpus) == 0
-    assert json.loads((tmp_path / "out" / "task.json").read_text(encoding="utf-8")) == json.loads(text)

@@ -145,7 +145,15 @@ def test_mistakes(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "cut").mkdir()
     for path in (corpora / "reversal" / "data-bin").iterdir():
         (tmp_path / "cut" / path.name).write_bytes(path.read_bytes()[: 10 if path.suffix == ".bin" else None])
+    (tmp_path / "odd" / "text").mkdir(parents=True)
+    (tmp_path / "odd" / "text" / "train.txt").write_text("a\n")
+    (tmp_path / "odd" / "manifest.json").write_text('{"corpus": 3, "options": [1], "splits": {"train": 4}}')
+    (tmp_path / "dictionary").mkdir()
+    (tmp_path / "dictionary" / "train.idx").write_bytes(b"x")
+    (tmp_path / "dictionary" / "dict.txt").write_text("one two three\n")
     cases: list[tuple[list[object], str]] = [
+        ([tmp_path / "odd"], "is not a manifest"),
+        ([tmp_path / "dictionary"], "dictionary/dict.txt "),
         ([tmp_path / "empty"], "empty holds no corpus"),
         ([tmp_path / "lost"], "dict.txt is missing; train.idx needs it"),
         ([tmp_path / "cut"], "train.bin: sentence 0 cannot be read"),

@@ -25,19 +25,10 @@ from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURREN
 from tests.preprocess.transformations.oracle import CLASS
 
 PAIRS = ["--source-lang", "source", "--target-lang", "target"]
-STOCK_LSTM = [
-    *("--task", "translation", "--arch", "lstm", "--encoder-embed-dim", 8, "--decoder-embed-dim", 8),
-    *("--encoder-hidden-size", 8, "--decoder-hidden-size", 8, "--decoder-out-embed-dim", 8),
-]
 MODELS: dict[str, tuple[str, list[Any]]] = {
     "transformer": ("question-formation", [*BARE_LANGUAGE_MODEL, "--stack-layers", "sdpa,nd-2-2-3"]),
     "lstm": ("tense-reinflection", [*BARE_RECURRENT, "--stack", "sup-3", "--compact-vocab"]),
-    "rnn": (
-        "question-formation",
-        [*BARE_RECURRENT[:2], "--arch", "stack_lstm_lm_rnn_nd_r_qf", *BARE_RECURRENT[4:], "--compact-vocab"],
-    ),
     "translation": ("tense-reinflection", [*TRANSLATION, *PAIRS]),
-    "stock translation": ("question-formation", [*STOCK_LSTM, *PAIRS]),
 }
 AUXILIARIES = ["does", "doesn't", "do", "don't"]
 with_one_model = pytest.mark.parametrize("name", ["transformer"], indirect=True)

@@ -17,13 +17,7 @@ SHRINKING = ["--lr-scheduler", "reduce_lr_on_plateau", "--lr-patience", 0, "--lr
 # The end, the option that is raised (or lowered) to go on, and the number of updates after the first training.
 ENDS = {
     "within-epoch": (["--max-update", 4], "raise --max-update", 4),
-    "between-epochs": (
-        ["--max-epoch", 1, "--max-update", UPDATES_AN_EPOCH],
-        "raise --max-update and raise --max-epoch",
-        UPDATES_AN_EPOCH,
-    ),
     "learning-rate": ([*SHRINKING, "--stop-min-lr", 0.006], "lower --stop-min-lr", 2 * UPDATES_AN_EPOCH),
-    "patience": (["--lr", 1e-30, "--patience", 1], "raise --patience", 2 * UPDATES_AN_EPOCH),
     "time": (["--stop-time-hours", 1e-9], "raise --stop-time-hours", 1),
 }
 

@@ -23,11 +23,8 @@ PAD = 1
 NEW = 20
 MODELS = {
     "tf-nd": EXAMPLES / "tf-nd-padded-reversal",
-    "tf-sup": EXAMPLES / "tf-sup-marked-reversal",
-    "lstm-nd": EXAMPLES / "lstm-nd-unmarked-reversal",
     "lstm-sup": EXAMPLES / "lstm-sup-marked-reversal",
     "every-kind": "language_model",
-    "lstm-with-several-stacks": "recurrent_model",
     "stream": "stream_model",
 }
 

@@ -17,7 +17,6 @@ from fairseq_stack.kinds import (
     parse_layer_list,
     parse_stacks,
 )
-from tests.helpers import REPOSITORY
 
 
 @st.composite
@@ -42,13 +41,6 @@ def test_reads_repetitions_blanks_and_limited_memory() -> None:
 @given(st.lists(layers(), min_size=1, max_size=8))
 def test_reads_what_layers_are_called(listed: list[Layer]) -> None:
     assert parse_layer_list(",".join(map(str, listed))) == tuple(listed)
-
-
-def test_the_page_of_models_lists_every_kind() -> None:
-    text = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
-    for kind in kinds():
-        numbers = ", ".join(f"{size.letter} {size.meaning}" for size in kind.sizes)
-        assert f"| `{kind.spelling}` | {kind.title} | {numbers} | {kind.cost} |\n" in text
 
 
 @pytest.mark.parametrize(

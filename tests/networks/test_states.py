@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.kinds import Layer, kinds, parse_layer_list
 from fairseq_stack.modules import StackAttention, StackLSTM
 from fairseq_stack.networks import LSTMOptions, StackLSTMLM, StackTransformer, StackTransformerLM, TransformerOptions
 from tests.helpers import assert_normwise_close
@@ -20,13 +19,8 @@ SIZES: dict[str, Any] = {
     f"{side}_{name}": size for side in ("decoder", "encoder")
     for name, size in (("embed_dim", 8), ("ffn_embed_dim", 12), ("attention_heads", 2))
 }  # fmt: skip
-LAYERS = [
-    str(Layer(kind, sizes, window))
-    for kind in kinds() if not kind.needs_tape
-    for sizes in kind.examples[:1]
-    for window in ((None, 3) if kind.limited_memory else (None,))
-]  # fmt: skip
-STACKS = [layer for layer in LAYERS if layer != "sdpa" and parse_layer_list(layer)[0].kind.recurrent]
+LAYERS = ["sdpa", "sup-5", "nd-2-3-5", "nd-2-3-5@3", "delta-2-3-4", "deltastack-2-3-4-5"]
+STACKS = ["sup-5", "nd-2-3-5"]
 
 
 class Translator(nn.Module):

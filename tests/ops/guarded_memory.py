@@ -8,7 +8,7 @@ the tests of this folder fill new memory with it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -66,12 +66,10 @@ class GuardedCalls:
 
     Attributes:
         made: the functions that were called.
-        mistake: what is done to a call before the kernel gets it, in tests of the tests.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, mistake: Callable[[Any], None] | None = None) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[str] = []
-        self.mistake = mistake
         self._tensors: dict[int, tuple[int, int]] = {}  # bytes and size of an element of those that a call names
         address_of = torch.Tensor.data_ptr
 
@@ -103,8 +101,6 @@ class GuardedCalls:
                     (ctypes.c_void_p * (i + 1)).from_address(address)[i] = self._moved(name, pointer, guards)
             elif kind is ctypes.c_void_p and address in self._tensors:
                 setattr(call, name, self._moved(name, address, guards))
-        if self.mistake:
-            self.mistake(call)
         resources = _Resources(library.number, crew, crew, int(crew > 1), scratch.address, scratch_bytes)
         library.functions[function](ctypes.byref(call), ctypes.byref(resources))
         for guard in (*guards.values(), scratch):

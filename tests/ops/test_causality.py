@@ -79,17 +79,6 @@ def test_garbage_does_not_reach_back_in_long_sequences(way: Way) -> None:
     check_all(way, inputs_of(way, 300), 200)
 
 
-@pytest.mark.hostile
-@ways(reference=False, triton=False)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_garbage_from_any_step_on(dtype: torch.dtype, way: Way) -> None:
-    if "amounts" not in way.id:
-        inputs = inputs_of(way, 21, dtype)
-        for number in range(way.stack.num_stepped):
-            for first in range(21):
-                check(way, inputs, number, torch.nan, first)
-
-
 @ways("nondeterministic", triton=False)
 def test_bottom_that_is_not_a_number_concerns_all_readings_of_its_row(way: Way) -> None:
     inputs = inputs_of(way, 6)

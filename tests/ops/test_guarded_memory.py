@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack, superposition_stack
+from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
 from tests.helpers import threads
 from tests.ops.controllers.inputs import SETUPS
 from tests.ops.controllers.inputs import outputs_of as neural_stack_of
@@ -132,42 +132,3 @@ def test_recurrent_networks(name: str) -> None:
 def test_neural_stacks(name: str) -> None:
     for dtype in DTYPES:
         check(lambda *x: neural_stack_of(SETUPS[name], x, 7), neural_arguments(SETUPS[name], 2, 5, dtype=dtype), 2)
-
-
-# ---------------------------------------------------------------- whether all that would be noticed
-
-
-def read(stack: str, dtype: torch.dtype) -> Tensor:
-    torch.manual_seed(0)
-    inputs = [x.detach() for x in STACKS[stack].random_inputs(1, 5, 1, dtype=dtype)]
-    compute = superposition_stack if stack == "superposition" else nondeterministic_stack
-    return compute(*inputs, backend="native")
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("stack", "field"), [("superposition", "sequences"), ("superposition", "length"), ("nondeterministic", "length")]
-)
-@pytest.mark.usefixtures("instruction_set")
-def test_a_call_that_is_too_large_by_one_is_noticed(
-    stack: str, field: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    GuardedCalls(monkeypatch, lambda call: setattr(call, field, getattr(call, field) + 1))
-    with pytest.raises(AssertionError, match=r"(readings|weights|workspace): \d+ bytes behind the array"):
-        read(stack, dtype)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("stack", "field"),
-    [
-        ("superposition", "values"), ("superposition", "actions"),
-        ("nondeterministic", "push"), ("nondeterministic", "replace"), ("nondeterministic", "pop"),
-    ],
-)  # fmt: skip
-@pytest.mark.usefixtures("instruction_set")
-def test_reading_one_element_beyond_an_array_is_noticed(
-    stack: str, field: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    GuardedCalls(monkeypatch, lambda call: setattr(call, field, getattr(call, field) + dtype.itemsize))
-    assert read(stack, dtype).isnan().any()

@@ -95,6 +95,9 @@ def lengths_of(grammar: PCFG) -> list[int]:
         return []
 
 
+CHAIN = "S -> N0\n" + "".join(f"N{i} -> N{i + 1} | 'a' N{i + 1}\n" for i in range(1000)) + "N1000 -> 'a'"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -102,8 +105,9 @@ def lengths_of(grammar: PCFG) -> list[int]:
         ("S -> ''", "no string can be derived from S, except perhaps the empty one"),
         ("S -> S [1e20] | 'a' [1]", "the unary rules of S form a cycle that is never left"),
         ("S -> S S [1] | '' [1]", "the probabilities of the empty string do not converge"),
+        (CHAIN, r"the unary rules \(X -> Y\) form chains that stand for more than 200,000"),
     ],
-    ids=["endless", "empty", "cycle", "critical"],
+    ids=["endless", "empty", "cycle", "critical", "chain"],
 )
 def test_grammars_without_strings(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
