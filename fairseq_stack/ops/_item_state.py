@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from ._arguments import Sizes, check_read_strength, computation_dtype
-from ._backends import prefers_triton
 from ._item_steps import Items, take_step
 from ._native import library
 from ._states import BatchState, check_fits_state
@@ -38,7 +37,6 @@ class ItemState(BatchState, ABC):
     marks: Tensor | None = None
 
     _native: ClassVar[ModuleType | None] = None  # the step by the compiled kernels, which read the strength 1
-    _triton: ClassVar[ModuleType | None] = None  # the same by Triton kernels, for finite arguments
 
     @staticmethod
     @abstractmethod
@@ -112,7 +110,7 @@ class ItemState(BatchState, ABC):
         inputs = pop, push, value
         plain = self._is_plain(*inputs, *([] if amount is None else [amount]))
         kernels = self._kernels() if not plain and amount is None else None
-        if self.marks is None and kernels is not None and kernels is not self._triton:
+        if self.marks is None and kernels is not None:
             reading, state, is_finite = self._followed(*inputs, None, kernels)
             if is_finite:
                 return reading, state
@@ -126,10 +124,8 @@ class ItemState(BatchState, ABC):
 
     def _kernels(self) -> ModuleType | None:
         """What computes a step that reads the strength 1; None for plain PyTorch."""
-        device = self.items.settled.device
-        if device.type == "cpu" and library() is not None:
-            return self._native
-        return self._triton if prefers_triton(device) else None
+        on_cpu = self.items.settled.device.type == "cpu"
+        return self._native if on_cpu and library() is not None else None
 
     def _is_plain(self, *inputs: Tensor) -> bool:
         """Whether the step is in plain PyTorch, because it is transformed, or because a step before it was."""

@@ -13,7 +13,6 @@ from triton.runtime import driver, jit
 
 from fairseq_stack.ops._triton.nondeterministic import launch as nondeterministic
 from fairseq_stack.ops._triton.nondeterministic.sizes import Sizes
-from fairseq_stack.ops._triton.stratification import launch as stratification
 from fairseq_stack.ops._triton.superposition import launch as superposition
 from fairseq_stack.ops.nondeterministic import _panel_columns
 from fairseq_stack.ops.nondeterministic._gpu_step import step_triton
@@ -70,11 +69,6 @@ def main() -> None:
         elements = torch.ones(1, 2, 3, dtype=dtype)
         after, _ = superposition.step(actions[:, 0], elements[:, 0], elements, 3)
         superposition.step_gradients(actions[:, 0], elements[:, 0], elements, after)
-    strengths = torch.ones(1, 9, dtype=torch.float64)
-    stratification.strength_gradients(*stratification.weights(strengths, strengths, strengths))
-    for dtype in (torch.float32, torch.float64):
-        before, strength = torch.ones(1, 3, dtype=dtype), torch.ones(1, dtype=dtype)
-        stratification.step_gradients(before, strength, strength, *stratification.step(before, strength, strength))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ from fairseq_stack.ops import (
 from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, _panel_columns, _panels
 from fairseq_stack.ops.nondeterministic import gpu as nondeterministic_gpu
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
-from fairseq_stack.ops.stratification.gpu import stratification_stack_triton
 from fairseq_stack.ops.superposition import state as superposition_state
 from fairseq_stack.ops.superposition.gpu import superposition_stack_triton
 from tests.helpers import INSTRUCTION_SETS, use_backend
@@ -187,14 +186,8 @@ def _items(op: Callable[..., Tensor], state: Any, *, with_amounts: bool, golden:
         draw=strengths_of_reading if with_amounts else strengths,
         begin=lambda inputs: _of_values(state, inputs),
         ways=("reference", "pytorch", *(STEPS if op is stratification_stack else STEPS[:1])),
-        triton=_read_strengths_triton if op is stratification_stack else None,
         golden=() if with_amounts else tuple(golden),
     )
-
-
-def _read_strengths_triton(pop: Tensor, push: Tensor, values: Tensor, amounts: Tensor | None = None) -> Tensor:
-    readings: Tensor = stratification_stack_triton(pop, push, values, read_strength=1.0 if amounts is None else amounts)
-    return readings
 
 
 def _nondeterministic(**options: Any) -> Stack:
@@ -285,14 +278,11 @@ class Way:
 
 
 def _use_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have few steps, items and rows in each program of Triton, whose interpreter is slow."""
-    from fairseq_stack.ops._triton.stratification import launch as stratification_launch
+    """Have few steps and rows in each program of Triton, whose interpreter is slow."""
     from fairseq_stack.ops._triton.superposition import launch as superposition_launch
 
     for name, size in {"LANES": 4, "PART": 4, "STEPS": 3, "PLACES": 8}.items():
         monkeypatch.setattr(superposition_launch, name, size)
-    for name, size in {"LANES": 4, "ITEMS": 4}.items():
-        monkeypatch.setattr(stratification_launch, name, size)
     monkeypatch.setattr(nondeterministic_gpu, "_tile_size", lambda length, top: 4)
 
 
@@ -304,8 +294,7 @@ def _leave_kernels(monkeypatch: pytest.MonkeyPatch, *, for_triton: bool) -> None
     if for_triton:
         from fairseq_stack.ops.nondeterministic._gpu_step import step_triton
 
-        for module in (superposition_state, _item_state):
-            monkeypatch.setattr(module, "prefers_triton", lambda device: True)
+        monkeypatch.setattr(superposition_state, "prefers_triton", lambda device: True)
         monkeypatch.setattr(_panel_columns, "step_for", lambda device: step_triton)
 
 

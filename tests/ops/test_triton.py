@@ -17,7 +17,6 @@ KERNELS = {
         *("weigh", "move", "add_pops", "finish", "read"),
     ),
     "superposition": ("walk", "walk_back", "step", "step_back"),
-    "stratification": ("walk", "walk_back", "step", "step_back"),
 }
 
 

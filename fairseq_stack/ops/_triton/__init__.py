@@ -2,13 +2,12 @@
 
     nondeterministic/  Eqs. 21-29: sequences, ``forward.py``, ``backward.py`` and ``log_weights.py``; steps, ``step.py``
     superposition/     Eq. 5: sequences, ``kernels.py``; steps, ``step.py``
-    stratification/    Hao et al. (2018), Section 2.1: files as for superposition
 
 Each ``launch.py`` has the functions of tensors that a stack calls: memory and grids. ``devices.py`` has them run where
 their tensors are. Kernels take named tuples: of tensors (``Inner``, ``Blocks``, ``Rows``) and of sizes (``Cells``,
 ``Sizes``). The folder of a stack has the rest, in ``gpu.py`` and ``_gpu_step.py``: operators of PyTorch with their
 gradients, and what becomes of numbers that the kernels cannot hold.
 
-Begin with ``stratification/step.py``, which is half a page. Without a GPU the kernels run in Triton's interpreter:
+Begin with ``superposition/step.py``, which is a page. Without a GPU the kernels run in Triton's interpreter:
 ``python -m pytest tests/ops -m triton``.
 """

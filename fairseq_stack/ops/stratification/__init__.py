@@ -2,11 +2,11 @@
 
 ``reference.py`` pops, pushes and reads as the paper says, and is where to begin. ``pytorch.py`` has the same in closed
 form, as cumulative sums and maxima, in tiles for long sequences; it runs on CPUs and GPUs, and autograd differentiates
-it. ``gpu.py`` is the kernels for GPUs. ``state.py`` takes one step, by ``_native_step.py``, ``_gpu_step.py`` or
-PyTorch; what it shares with the queue is in ``ops/_item_state.py``.
+it. ``state.py`` takes one step, by ``_native_step.py`` or PyTorch; what it shares with the queue is in
+``ops/_item_state.py``.
 
 An equation that changes, changes in ``reference.py``, ``pytorch.py: _tile``, ``state.py: _advance``,
-``_native/src/stratification_step.h``, ``_native/src/controller_memory.h`` and ``_triton/stratification/kernels.py``.
+``_native/src/stratification_step.h`` and ``_native/src/controller_memory.h``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Literal, overload
 
 from torch import Tensor
 
-from .._backends import Backend, Op, RandomTensor, by_name, triton_obstacle
+from .._backends import Backend, Op, RandomTensor, by_name
 from .._strengths import read_items
 from .._units import units_like
-from .gpu import stratification_stack_triton
 from .pytorch import stratification_stack_pytorch
 from .reference import stratification_stack_reference
 from .state import StratificationStackState
@@ -27,7 +26,6 @@ __all__ = ["StratificationStackState", "stratification_stack"]
 
 BACKENDS = by_name(
     Backend("pytorch", stratification_stack_pytorch),
-    Backend("triton", stratification_stack_triton, triton_obstacle),
     Backend("reference", stratification_stack_reference),
 )
 
@@ -79,8 +77,8 @@ def stratification_stack(
 
     Strengths are usually in [0, 1]; the equations make sense if they are not negative. Readings are
     continuous in the strengths but have kinks, where a strength is used up exactly. There gradients are not
-    unique, and the backends may return different ones. All backends support ``torch.func``; all except
-    ``backend="triton"`` also have forward-mode and second derivatives.
+    unique, and the backends may return different ones. Both backends support ``torch.func``, forward-mode and second
+    derivatives.
 
     Args:
         pop: (B, n), the strengths u_t >= 0.
@@ -88,8 +86,7 @@ def stratification_stack(
         values: (B, n, m), the pushed vectors v_t.
         read_strength: the strengths c_t >= 0, a number or (B, n).
         backend: ``"auto"``, ``"pytorch"`` (closed form, in tiles of 64 steps where there are more than 128; its weights
-            have an absolute error of about 1e-16 times the sum of all strengths), ``"triton"`` (for GPUs; ``"auto"``
-            does not choose it yet) or ``"reference"`` (the equations).
+            have an absolute error of about 1e-16 times the sum of all strengths) or ``"reference"`` (the equations).
         return_weights: also return the weights W.
 
     Returns:
@@ -103,7 +100,6 @@ def stratification_stack(
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, the read strength is a number below 0 or
             not finite, or there is no such backend.
-        RuntimeError: in jvp, jacfwd, hessian or a second backward pass, if the backend is ``"triton"``.
     """
     readings = read_items("stratification_stack", BACKENDS, pop, push, values, read_strength, backend)
     if not return_weights:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._item_state import ItemState
-from . import _gpu_step, _native_step
+from . import _native_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +19,10 @@ class StratificationStackState(ItemState):
     """The stacks of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
     ``cumulative_strengths`` are H_t[i] = strength of item i and of all items above it. On the CPU a step that reads the
-    strength 1 runs on the compiled kernels, and on a GPU on Triton kernels if ``FAIRSEQ_STACK_TRITON`` is 1, unless
-    ``torch.func`` transforms it.
+    strength 1 runs on the compiled kernels, unless ``torch.func`` transforms it.
     """
 
     _native: ClassVar[ModuleType | None] = _native_step
-    _triton: ClassVar[ModuleType | None] = _gpu_step
 
     @staticmethod
     def _advance(

@@ -1,1 +1,0 @@
-"""The stratification stack as Triton kernels, for GPUs."""
