@@ -13,8 +13,7 @@ from fairseq_stack.hub.interface import Hub
 from fairseq_stack.inspection.operations import mean_operations
 from fairseq_stack.inspection.readings import readings
 from fairseq_stack.inspection.sentences import sentence_of_text
-from fairseq_stack.inspection.stack_weights import stack_weights
-from fairseq_stack.inspection.stacks import DrivenStack
+from fairseq_stack.inspection.stacks import DrivenStack, inspect_stacks
 from fairseq_stack.inspection.texts import contents_as_graphviz, spelt, transitions_as_latex, transitions_as_tsv
 from fairseq_stack.modules import (
     InspectedAutomaton,
@@ -188,21 +187,25 @@ def test_contents_as_a_graph() -> None:
 
 
 def test_weights_of_a_checkpoint(hub: Hub) -> None:
-    """They are shares of what has been read, of nondeterministic stacks only, and no hook is left."""
-    encoder, decoder = stack_weights(hub, "w0 w1", "w0 w1 w1 w0")
+    """They are shares of what has been read, and no hook is left."""
+
+    def stack_weights(*sentence: str) -> list[InspectedStack]:
+        return [stack for stack in inspect_stacks(hub, *sentence, num_runs=0) if stack.is_automaton]
+
+    encoder, decoder = stack_weights("w0 w1", "w0 w1 w1 w0")
     assert (encoder.layer, encoder.inputs) == ("encoder.layers.1", ("w0", "w1", "</s>"))
     assert (decoder.layer, decoder.inputs) == ("decoder.layers.1", ("</s>", "w0", "w1", "w1", "w0"))
     assert encoder.weights.shape == (3, 4)
     weights = decoder.weights
     assert weights.shape == (5, 6) and (weights >= 0).all() and not weights[:, 1:].triu(1).any()
     assert_normwise_close(weights.sum(1), torch.ones(5), 1e-12)
-    _, other = stack_weights(hub, "w0 w1", "w0 w1 w0 w0")
+    _, other = stack_weights("w0 w1", "w0 w1 w0 w0")
     assert_normwise_close(other.weights[:3], weights[:3], 1e-6)
     assert not torch.allclose(other.weights[3:], weights[3:])
-    _, another = stack_weights(hub, "w1 w0", "w0 w1 w1 w0")
+    _, another = stack_weights("w1 w0", "w0 w1 w1 w0")
     assert not torch.allclose(another.weights, weights), "the source does not matter"
-    _, of_beam_search = stack_weights(hub, "w0 w1")
-    _, translated = stack_weights(hub, "w0 w1", hub.translate("w0 w1", beam=4, max_len_a=1.5, max_len_b=10))
+    _, of_beam_search = stack_weights("w0 w1")
+    _, translated = stack_weights("w0 w1", hub.translate("w0 w1", beam=4, max_len_a=1.5, max_len_b=10))
     assert torch.equal(of_beam_search.weights, translated.weights)
     assert not any(module._forward_pre_hooks for module in hub.models[0].modules())
 

@@ -19,14 +19,14 @@ from fairseq_stack.kinds import spellings
 from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.shared_options import flag, plain_namespace
+from fairseq_stack.models.shared_options import flag, initial_scale, plain_namespace
 from fairseq_stack.models.transformer.encoder_decoder import (
     StackTransformerDecoder,
     StackTransformerEncoder,
 )
-from fairseq_stack.models.transformer.initialization import initialize
 from fairseq_stack.models.transformer.transformer_options import StackOptions, option_defaults, set_depth, settle
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, check_symbols, compact_embedding
+from fairseq_stack.networks.initialization import initialize_transformer
 
 MODEL = "stack_transformer"
 LAYER_LISTS = {"encoder": "stack_encoder_layers", "decoder": "stack_decoder_layers"}
@@ -70,7 +70,7 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
         num_embeddings = {"encoder": len(task.source_dictionary), "decoder": tables * len(task.target_dictionary)}
         settle(args, MODEL, LAYER_LISTS, num_embeddings)
         model = super().build_model(args, task)
-        initialize(model, args)
+        initialize_transformer(model, args.stack_init, initial_scale(args, 0.01))
         return model
 
     @classmethod

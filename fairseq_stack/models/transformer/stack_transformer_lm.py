@@ -16,10 +16,9 @@ from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.gpt2 import gpt2_of
 from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.shared_options import plain_namespace, require_language_modeling
+from fairseq_stack.models.shared_options import initial_scale, plain_namespace, require_language_modeling
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.from_gpt2 import begin_as_gpt2, settle_from_gpt2
-from fairseq_stack.models.transformer.initialization import initialize
 from fairseq_stack.models.transformer.transformer_options import (
     StackTransformerLanguageModelConfig,
     option_defaults,
@@ -27,6 +26,7 @@ from fairseq_stack.models.transformer.transformer_options import (
     settle,
 )
 from fairseq_stack.models.vocabulary import CompactVocabulary, check_symbols, compact_embedding
+from fairseq_stack.networks.initialization import initialize_transformer
 
 MODEL = "stack_transformer_lm"
 
@@ -63,7 +63,7 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         embeddings = cls.build_embedding(options, task.source_dictionary, options.decoder_input_dim)
         cfg = TransformerConfig.from_namespace(options)
         model = cls(StackTransformerDecoder(cfg, task.target_dictionary, embeddings, no_encoder_attn=True))
-        initialize(model, options)
+        initialize_transformer(model, options.stack_init, initial_scale(options, 0.01))
         model.decided_options = decided
         if gpt2 is not None:
             begin_as_gpt2(model.decoder, gpt2)

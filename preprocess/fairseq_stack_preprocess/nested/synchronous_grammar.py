@@ -66,10 +66,6 @@ class SynchronousGrammar:
         rules: the rules.
         start: the nonterminal that derivations start from.
         nesting: the nonterminals that count as one level of nesting.
-
-    Raises:
-        ValueError: a child has no rule, a side does not hold each child once, a weight is not positive, or
-            there is recursion that does not pass through a nesting nonterminal.
     """
 
     def __init__(self, rules: Iterable[Rule], start: str, nesting: Collection[str]) -> None:
@@ -79,45 +75,9 @@ class SynchronousGrammar:
         self.rules: Mapping[str, Sequence[Rule]] = {left: tuple(group) for left, group in by_left.items()}
         self.start = start
         self.nesting = frozenset(nesting)
-        self._check()
         self._total = {left: math.fsum(rule.weight for rule in group) for left, group in self.rules.items()}
         self._exact: dict[tuple[str, int], float] = {}
         self._choices: dict[tuple[str, int, bool], tuple[list[float], Sequence[Rule]]] = {}
-
-    def _check(self) -> None:
-        for rule in itertools.chain.from_iterable(self.rules.values()):
-            if rule.weight <= 0:
-                raise ValueError(f"the weight of {rule} must be positive")
-            for side in (rule.source, rule.target):
-                if sorted(item for item in side if isinstance(item, int)) != list(range(len(rule.children))):
-                    raise ValueError(f"each side of {rule} must hold each of its nonterminals once")
-        for symbol in {
-            self.start,
-            *(c for group in self.rules.values() for rule in group for c in rule.children),
-        }:
-            if symbol not in self.rules:
-                raise ValueError(f"the nonterminal {symbol} has no rule")
-        finished: set[str] = set()
-        for symbol in self.rules:
-            self._check_recursion(symbol, (), finished)
-
-    def _check_recursion(self, symbol: str, path: tuple[str, ...], finished: set[str]) -> None:
-        if symbol in path:
-            raise ValueError(f"{symbol} is recursive without a nesting nonterminal: {' > '.join([*path, symbol])}")
-        if symbol in finished:
-            return
-        for rule in self.rules[symbol]:
-            for child in rule.children:
-                if child not in self.nesting:
-                    self._check_recursion(child, (*path, symbol), finished)
-        finished.add(symbol)
-
-    def words(self) -> tuple[set[str], set[str]]:
-        """The terminals of the source side and of the target side."""
-        rules = [rule for group in self.rules.values() for rule in group]
-        source = {item for rule in rules for item in rule.source if isinstance(item, str)}
-        target = {item for rule in rules for item in rule.target if isinstance(item, str)}
-        return source, target
 
     def exact(self, symbol: str, depth: int) -> float:
         """The probability that ``symbol`` derives a tree (below itself) of nesting exactly ``depth``."""

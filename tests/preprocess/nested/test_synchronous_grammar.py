@@ -108,26 +108,6 @@ def test_table_errors(table: str, message: str) -> None:
         list(expand_table(table, {}, {}))
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ("1 | S | A#1 | #1", "nonterminal A has no rule"),
-        ("1 | T | a | b", "nonterminal S has no rule"),
-        ("0 | S | a | b", "must be positive"),
-        ("1 | S | S#1 a | #1\n1 | S | a | b", "S is recursive without a nesting nonterminal: S > S"),
-    ],
-    ids=["undefined", "no-start", "weight", "recursion"],
-)
-def test_grammar_errors(table: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SynchronousGrammar(expand_table(table, {}, {}), "S", {"R"})
-
-
-def test_sides_must_hold_the_same_children() -> None:
-    with pytest.raises(ValueError, match="must hold each of its nonterminals once"):
-        SynchronousGrammar([Rule("S", ("S",), (0, 0), (0,), 1.0)], "S", {"S"})
-
-
 def test_impossible_nesting() -> None:
     grammar = SynchronousGrammar([Rule("S", (), ("a",), ("b",), 1.0)], "S", set())
     with pytest.raises(ValueError, match="no derivation from S has a nesting of exactly 1"):
