@@ -17,7 +17,7 @@ from fairseq_stack.ops import (
     best_runs,
     transition_posterior,
 )
-from fairseq_stack.ops.nondeterministic import Transitions, stack_outputs
+from fairseq_stack.ops.nondeterministic import Transitions, nondeterministic_stack
 
 BottomVector = Literal["learned", "zero", "one"]
 
@@ -128,9 +128,8 @@ class AutomatonStackAttention(StackAttention):
         transitions = self.transitions_of_sequence(actions)
         window = self.window if self.window is not None and self.window <= length else None
         no_vectors = weights.new_zeros(1, length, 1), weights.new_zeros(1)
-        outputs = stack_outputs(*transitions, *no_vectors, return_log_partition=True, window=window)
-        assert outputs.log_partition is not None
-        log_partition = outputs.log_partition[0, -1]
+        _, log_partitions = nondeterministic_stack(*transitions, *no_vectors, return_log_partition=True, window=window)
+        log_partition = log_partitions[0, -1]
         posterior = Transitions(*(x[0].cpu() for x in transition_posterior(*transitions, window=window)))
         finds_runs = num_runs > 0 and window is None and bool(log_partition.isfinite())
         return InspectedAutomaton(
@@ -157,7 +156,8 @@ class AutomatonStackAttention(StackAttention):
             bottom: v_0, (m,).
         """
         push, replace, pop = self.transitions_of_sequence(actions)
-        return stack_outputs(push, replace, pop, values, bottom, window=self.window).readings
+        averages: Tensor = nondeterministic_stack(push, replace, pop, values, bottom, window=self.window)
+        return averages
 
     def extend_readings(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         if not isinstance(state, NondeterministicStackState) or self.reads_weights:

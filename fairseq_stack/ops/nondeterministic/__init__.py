@@ -28,7 +28,7 @@ and in C ``nd_start``, ``nd_start_column``, ``nd_step_start``, and ``start`` of 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -77,20 +77,6 @@ WITH_LIMITED_MEMORY = by_name(
     Backend("triton", partial(windowed, windowed_readings_triton), triton_obstacle),
     Backend("reference", nondeterministic_stack_reference),
 )
-
-
-class StackOutputs(NamedTuple):
-    """What :func:`nondeterministic_stack` returns as a tuple.
-
-    Attributes:
-        readings: r_1..r_n, (B, n, Q, S, m).
-        weights: W, (B, n, n + 1, Q, S), or None.
-        log_partition: log Z, (B, n), or None.
-    """
-
-    readings: Tensor
-    weights: Tensor | None
-    log_partition: Tensor | None
 
 
 def nondeterministic_stack(
@@ -158,27 +144,6 @@ def nondeterministic_stack(
             such backend.
         RuntimeError: in jvp, jacfwd, hessian or a second backward pass, unless the backend is ``"reference"``.
     """
-    outputs = stack_outputs(
-        push, replace, pop, values, bottom, backend=backend, return_weights=return_weights,
-        return_log_partition=return_log_partition, window=window,
-    )  # fmt: skip
-    returned = tuple(x for x in outputs if x is not None)
-    return returned if len(returned) > 1 else outputs.readings
-
-
-def stack_outputs(
-    push: Tensor,
-    replace: Tensor,
-    pop: Tensor,
-    values: Tensor,
-    bottom: Tensor,
-    *,
-    backend: str = "auto",
-    return_weights: bool = False,
-    return_log_partition: bool = False,
-    window: int | None = None,
-) -> StackOutputs:
-    """The same with names; arguments and errors as for :func:`nondeterministic_stack`."""
     sizes = check_transitions(push, replace, pop, window)
     sizes.check("values", values, "B n m")
     sizes.check("bottom", bottom, "m" if isinstance(bottom, Tensor) and bottom.dim() == 1 else "B m")
@@ -189,7 +154,8 @@ def stack_outputs(
     with torch.autocast(push.device.type, enabled=False):
         readings, weights = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
         log_totals = log_partition(push, replace, pop, backend=backend, **options) if return_log_partition else None
-    return StackOutputs(readings, weights, log_totals)
+    returned = tuple(x for x in (readings, weights, log_totals) if x is not None)
+    return returned if len(returned) > 1 else readings
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:
