@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_number(
-    parser: argparse.ArgumentParser,
+    parser: argparse._ActionsContainer,
     flag: str,
     meaning: str,
     default: int | None = None,

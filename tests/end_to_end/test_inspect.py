@@ -176,7 +176,7 @@ def test_mistakes(corpora: Corpora, language_model: Path, tmp_path: Path, capsys
         ("--text a --translation a", "and no translation"),
         ("--text a --layer x", "expected 'all' or a stack of the"),
         ("--text a --after a", "--after: expected --show readings, or --show operations of many"),
-        ("--text a --runs 0", "--runs: expected at least 1, got 0"),
+        ("--text a --runs 0", "--runs must be at least 1, got 0"),
         ("--text a --least 2", "--least: expected a number from 0 to 1"),
         ("--text a --layer decoder.layers.2 --show runs", "--show runs: expected a nondeterministic stack"),
         ("--text a --layer decoder.layers.2 --output w.gv", "expected one nondeterministic stack, got none"),

@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack.cli.arguments import Subparsers
+from fairseq_stack.cli.arguments import Subparsers, add_number
 from fairseq_stack.cli.checkpoint import add_checkpoint, load_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
@@ -87,7 +87,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--title", metavar="TEXT", default="", help="message of a picture, above its panels; $ begins a formula"
     )
-    parser.add_argument("--runs", metavar="K", type=int, default=1, help="number of best runs or parses (default: 1)")
+    add_number(parser, "--runs", "number of best runs or parses", 1, least=1, metavar="K")
     parser.add_argument(
         "--least",
         metavar="P",
@@ -104,8 +104,6 @@ def run(args: argparse.Namespace) -> int:
     """Write the picture, the numbers or the text."""
     if args.output.suffix not in inspect_parses.FORMATS:
         _require_format(args.output)
-    if args.runs < 1:
-        raise UserError(f"--runs: expected at least 1, got {args.runs}")
     if not 0 <= args.least <= 1:
         raise UserError(f"--least: expected a number from 0 to 1, got {args.least}")
     check_sentences(args)

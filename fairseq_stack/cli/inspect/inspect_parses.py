@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack.errors import UserError
 from fairseq_stack.plots.style import FORMATS as PICTURES
 from fairseq_stack.plots.style import figure, require_matplotlib
@@ -34,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the parse of the sentence, such as (S (NP (DT the) (NN dog)) (VP (VBZ barks))) or ((the dog) barks) "
         "(default: the most probable one of a beam)",
     )
-    group.add_argument("--beam", metavar="N", type=int, help="number of parses kept (default: 50)")
+    add_number(group, "--beam", "number of parses kept (default: 50)", least=1)
     group.add_argument(
         "--verb",
         metavar="WORD",
@@ -97,8 +98,6 @@ def _check(args: argparse.Namespace, shown: str) -> None:
         raise UserError(f"--show {shown}: expected one of {', '.join(SHOWN)} for a model that parses")
     if args.output.suffix not in FORMATS:
         raise UserError(f"--output {args.output}: expected a name that ends with one of {', '.join(FORMATS)}")
-    if args.beam is not None and args.beam < 1:
-        raise UserError(f"--beam: expected at least 1, got {args.beam}")
     if args.tree is not None and args.beam is not None:
         raise UserError("--tree and --beam cannot be combined: the parse is given")
     if args.output.suffix in PICTURES and shown != "tree" and args.runs != 1:

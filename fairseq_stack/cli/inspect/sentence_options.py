@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack.inspection.patterns import MARK, PATTERNS, marked_reversal
-from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import say
 
@@ -39,22 +39,10 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
         "where w cycles through all symbols, has the first once and the second twice, or has all once and all twice: "
         "see --length",
     )
-    parser.add_argument("--line", metavar="N", type=int, help="the line of --file or --split, counted from 1")
-    parser.add_argument(
-        "--sentences",
-        metavar="N",
-        type=int,
-        default=100,
-        help="for --show readings, and --show operations without --line: read at most the first N lines (default: "
-        "%(default)s)",
-    )
-    parser.add_argument(
-        "--length",
-        metavar="N",
-        type=int,
-        default=20,
-        help="number of symbols of w for --pattern (default: %(default)s)",
-    )
+    add_number(parser, "--line", "the line of --file or --split, counted from 1", least=1)
+    many = "for --show readings, and --show operations without --line: read at most the first N lines"
+    add_number(parser, "--sentences", many, 100, least=1)
+    add_number(parser, "--length", "number of symbols of w for --pattern", 20, least=1)
     parser.add_argument(
         "--translation",
         metavar="SENTENCE",
@@ -64,7 +52,7 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
 
 
 def check_sentences(args: argparse.Namespace) -> None:
-    """Raise UserError if the options contradict each other, or a number is less than 1."""
+    """Raise UserError if the options contradict each other."""
     has_lines = args.file is not None or args.split is not None
     if args.line is not None and not has_lines:
         raise UserError("--line: expected --file or --split with it")
@@ -76,8 +64,6 @@ def check_sentences(args: argparse.Namespace) -> None:
         raise UserError("--split: name the folder of the binarised data by --data")
     if args.translation is not None and args.text is None:
         raise UserError("--translation: expected --text with it")
-    for name in ("line", "sentences", "length"):
-        require_at_least(f"--{name}", getattr(args, name), 1)
 
 
 def reads_many(args: argparse.Namespace) -> bool:
