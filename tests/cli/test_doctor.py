@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_stack import cli
 from fairseq_stack.cli import doctor
 from fairseq_stack.errors import INSTALL_FAIRSEQ
-from fairseq_stack.ops import Backend, _backends, automatic_backend, nondeterministic, stratification, superposition
+from fairseq_stack.ops import Backend, _backends, automatic_backend, nondeterministic, superposition
 from fairseq_stack.ops._native import availability
 
 
@@ -92,7 +92,7 @@ def test_the_environment_chooses_triton_on_gpus(chosen: str | None, used: str, m
     monkeypatch.delenv("FAIRSEQ_STACK_TRITON", raising=False)
     if chosen is not None:
         monkeypatch.setenv("FAIRSEQ_STACK_TRITON", chosen)
-    for backends in (nondeterministic.BACKENDS, superposition.BACKENDS, stratification.BACKENDS):
+    for backends in (nondeterministic.BACKENDS, superposition.BACKENDS):
         assert automatic_backend(backends, torch.device("cuda")).name == used
         assert automatic_backend(backends, torch.device("cpu")).name != "triton"
 

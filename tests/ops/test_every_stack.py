@@ -257,7 +257,7 @@ def test_cuda_equals_cpu(way: Way) -> None:
 
 
 def test_kernels_for_gpus_refuse_a_cpu() -> None:
-    for name in ("superposition", "stratification", "nondeterministic", "nondeterministic-window"):
+    for name in ("superposition", "nondeterministic", "nondeterministic-window"):
         with pytest.raises(
             ValueError, match=rf"^{name.split('-')[0]}_stack: backend 'triton' needs .* a GPU, got cpu$"
         ):
