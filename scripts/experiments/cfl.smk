@@ -1,7 +1,7 @@
 """What the experiments on formal languages share: settings, corpora and the papers' training.
 
 A workflow sets ALL_KINDS, DEFAULT_SEEDS and OWN_SETTINGS before it includes this file, DEFAULT_EPOCHS unless its recipe
-has 60, and DEFAULT_LANGUAGES if these are not the papers' five. It then adds its models, and includes cfl_results.smk. Each
+has 60, DEFAULT_LANGUAGES if these are not the papers' five, and PROTOCOLS if it has more than two. It then adds its models, and includes cfl_results.smk. Each
 seed has training and validation data of its own; the test data are the same for all.
 """
 
@@ -22,7 +22,7 @@ include: "settings.smk"
 LANGUAGES = chosen("languages", ALL_LANGUAGES, globals().get("DEFAULT_LANGUAGES", CONTEXT_FREE))
 PROTOCOL = setting("protocol", "recipe")
 if PROTOCOL not in ("recipe", "paper"):
-    refuse(f"protocol={PROTOCOL}: expected recipe or paper")
+    refuse(f"protocol={PROTOCOL}: expected {globals().get('PROTOCOLS', 'recipe or paper')}")
 PAPER = PROTOCOL == "paper"
 EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS", 60)))
 STRINGS = min(int(setting("limit", 10000)), 10000)

@@ -17,13 +17,14 @@ updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates,
 (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
 the recipe.
 
-protocol=one-turn is how all seeds of LSTM+Nd and of Tf+Nd found the middle of ww^R, in fewer updates: short for
+protocol=one-turn is how all seeds of LSTM+Nd (ten) and of Tf+Nd (five) found the middle of ww^R: short for
 init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, protocol=paper rate=3e-3 epochs=15.
 """
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
 ALL_KINDS = f"{DEFAULT_KINDS},lstm-sup-r,lstm-nd-r"
 OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised"}
+PROTOCOLS = "recipe, paper or one-turn"
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 ONE_TURN = {"lstm": ("recipe", 1e-2, 10), "tf": ("paper", 3e-3, 15)}  # protocol, rate and epochs of protocol=one-turn
 if config.get("protocol") == "one-turn":

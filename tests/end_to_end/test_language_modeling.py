@@ -21,7 +21,7 @@ from tests.end_to_end.fairseq_commands import (
 SCORING = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
 COMPACT = ["--task", "stack_language_modeling", "--compact-vocab"]
 SHARED = "--share-decoder-input-output-embed"
-# Each way in which symbols come in and out; tests/kinds/contract.py trains with each stack.
+# Each way in which symbols come in and out; tests/kinds/test_kinds.py trains with every stack.
 MODELS: dict[str, list[Any]] = {
     "compact": [*BARE_LANGUAGE_MODEL, "--stack-layers", "sup-4,nd-1-2-3", *COMPACT, "--output-bias"],
     "compact-shared": [*BARE_LANGUAGE_MODEL, "--stack-layers", DECODER, *COMPACT, SHARED],
