@@ -55,7 +55,7 @@ if [ -n "${AUTHORS:-}" ]; then
     AUTHORS="$(cd "$began" && cd "$AUTHORS" && pwd)"
     part authors 150 "${benchmark[@]}" --only authors --authors "$AUTHORS" --repeats 3 --json "$out/authors.json"
 fi
-part decoding 120 env FAIRSEQ_STACK_TRITON=1 "${benchmark[@]}" --only decoding --repeats 5 --json "$out/decoding.json"
+part decoding 120 "${benchmark[@]}" --only decoding --repeats 5 --json "$out/decoding.json"
 part stacks_others 120 "${benchmark[@]}" --only sup strat --repeats 5 --seconds 2 --json "$out/stacks_others.json"
 part tests_others 240 python -m pytest -v --tb short -m triton tests/ops --ignore tests/ops/nondeterministic "${tests[@]}"
 

@@ -1,7 +1,7 @@
 """The stacks as records, and the choice among the implementations of each.
 
 Environment variable, read at each call:
-    FAIRSEQ_STACK_TRITON: ``1`` to let ``"auto"`` stand for the Triton kernels on GPUs, and steps run on them there.
+    FAIRSEQ_STACK_TRITON: ``1`` to let ``"auto"`` stand for the Triton kernels on GPUs.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ from triton.runtime import driver, jit
 from fairseq_stack.ops._triton.nondeterministic import launch as nondeterministic
 from fairseq_stack.ops._triton.nondeterministic.sizes import Sizes
 from fairseq_stack.ops._triton.superposition import launch as superposition
-from fairseq_stack.ops.nondeterministic import _panel_columns
-from fairseq_stack.ops.nondeterministic._gpu_step import step_triton
 
 
 class _Absent:
@@ -43,32 +41,17 @@ def _compile_instead(run: Any) -> Any:
     return compiled
 
 
-def _step(num_states: int, num_symbols: int) -> None:
-    """The steps of an incremental state, until one of them has pops."""
-    size = num_states * num_symbols
-    columns = _panel_columns.PanelColumns.initial(torch.ones(1, 2), num_states, num_symbols, None, None)
-    assert isinstance(columns, _panel_columns.PanelColumns)
-    for _ in range(3):
-        _, columns = columns.compute(torch.zeros(1, size, 2 * size + num_states), torch.ones(1, 2))
-
-
 def main() -> None:
     jit.JITFunction.run = _compile_instead(jit.JITFunction.run)
     driver.set_active(_Absent(90))
-    _panel_columns.step_for = lambda device: step_triton
     for num_states, num_symbols, tile, window in ((1, 1, 8, None), (3, 3, 16, None), (2, 3, 8, 20)):
         sizes = Sizes(1, 4 * tile, num_states, num_symbols, tile, window)
         transitions = torch.ones(1, sizes.length, sizes.top, 2 * sizes.top + num_states, dtype=torch.float64)
         inner = nondeterministic.inner_weights(transitions, sizes)
         nondeterministic.log_weight_gradients(inner, inner.weights, sizes)
-    for num_states, num_symbols in ((1, 1), (3, 10)):
-        _step(num_states, num_symbols)
     for dtype in (torch.float32, torch.float64):
         actions = torch.ones(1, 9, 3, dtype=dtype)
         superposition.action_gradients(actions, superposition.weights(actions, 9), 9)
-        elements = torch.ones(1, 2, 3, dtype=dtype)
-        after, _ = superposition.step(actions[:, 0], elements[:, 0], elements, 3)
-        superposition.step_gradients(actions[:, 0], elements[:, 0], elements, after)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from fairseq_stack.ops import (
     stratification_stack,
     superposition_stack,
 )
-from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, _panel_columns, _panels
+from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, _panels
 from fairseq_stack.ops.nondeterministic import gpu as nondeterministic_gpu
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
 from fairseq_stack.ops.superposition import state as superposition_state
@@ -249,12 +249,11 @@ class Way:
         self.id, self.name, self.stack = f"{stack}-{name}", name, STACKS[stack]
         self.is_hand_written = stack.startswith(("superposition", "nondet")) and name.startswith(("pytorch", "native"))
         self.on_gpus = name.endswith("triton")
-        self.device = DEVICE if self.on_gpus else torch.device("cpu")
         self.steps = name.startswith("steps-")
         if self.on_gpus:
             _use_small_parts(monkeypatch)
-        if name in ("steps-pytorch", "steps-triton"):
-            _leave_kernels(monkeypatch, for_triton=self.on_gpus)
+        if name == "steps-pytorch":
+            _leave_kernels(monkeypatch)
         elif self.steps:
             use_backend(f"native-{name.removeprefix('steps-')}", monkeypatch)
         elif not self.on_gpus:
@@ -262,40 +261,34 @@ class Way:
 
     def read(self, inputs: Sequence[Tensor]) -> Tensor:
         """The readings, on the CPU."""
-        moved = [x.to(self.device) for x in inputs]
         if self.steps:
             if not inputs[0].size(1):
                 return self.stack.compute(*inputs)
-            return self.stack.step_through(moved, self.begin(inputs))[0].cpu()
+            return self.stack.step_through(inputs, self.begin(inputs))[0]
         if self.on_gpus:
             assert self.stack.triton is not None
-            return self.stack.triton(*moved).cpu()
+            return self.stack.triton(*(x.to(DEVICE) for x in inputs)).cpu()
         return self.stack.compute(*inputs, backend=self.backend)
 
     def begin(self, inputs: Sequence[Tensor]) -> Any:
         """The state before the first step."""
-        return self.stack.begin([x.to(self.device) for x in inputs])
+        return self.stack.begin(inputs)
 
 
 def _use_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have few steps and rows in each program of Triton, whose interpreter is slow."""
     from fairseq_stack.ops._triton.superposition import launch as superposition_launch
 
-    for name, size in {"LANES": 4, "PART": 4, "STEPS": 3, "PLACES": 8}.items():
+    for name, size in {"LANES": 4, "PART": 4, "STEPS": 3}.items():
         monkeypatch.setattr(superposition_launch, name, size)
     monkeypatch.setattr(nondeterministic_gpu, "_tile_size", lambda length, top: 4)
 
 
-def _leave_kernels(monkeypatch: pytest.MonkeyPatch, *, for_triton: bool) -> None:
-    """Have steps computed in PyTorch, in several panels also if there are few, or by Triton's kernels."""
+def _leave_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have steps computed in PyTorch, in several panels also if there are few."""
     for module in (superposition_state, _item_state, nondeterministic_state):
         monkeypatch.setattr(module, "library", lambda: None)
     monkeypatch.setattr(_panels, "FEWEST", 3)
-    if for_triton:
-        from fairseq_stack.ops.nondeterministic._gpu_step import step_triton
-
-        monkeypatch.setattr(superposition_state, "prefers_triton", lambda device: True)
-        monkeypatch.setattr(_panel_columns, "step_for", lambda device: step_triton)
 
 
 ON_GPUS = torch.cuda.is_available()
@@ -313,7 +306,7 @@ def ways(
 def _ways(stacks: Iterable[str], *, reference: bool, ops: bool, steps: bool, triton: bool) -> Iterable[Any]:
     for name in stacks:
         stack = STACKS[name]
-        gpu = ("triton", "steps-triton") if triton and stack.triton is not None else ()
+        gpu = ("triton",) if triton and stack.triton is not None else ()
         for way in (*stack.ways, *gpu):
             if reference if way == "reference" else steps if way.startswith("steps-") else ops:
                 yield pytest.param((name, way), marks=[pytest.mark.triton] if way in gpu else [])

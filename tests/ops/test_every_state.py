@@ -9,40 +9,35 @@ import torch
 from torch import Tensor
 
 from tests.helpers import assert_agree, assert_normwise_close, peak_of_bytes
-from tests.ops.stacks import ON_GPUS, STACKS, Way, ways
+from tests.ops.stacks import STACKS, Way, ways
 
 
 def after(way: Way, inputs: list[Tensor], steps: int) -> Any:
     """The state after the first steps."""
     begin = way.begin(inputs)
-    return way.stack.step_through(moved(way, inputs, slice(steps)), begin)[1] if steps else begin
-
-
-def moved(way: Way, inputs: list[Tensor], steps: slice, rows: Tensor | slice = slice(None)) -> list[Tensor]:
-    """The inputs of some steps and batch rows, on the device of the state."""
-    return [x.to(way.device) for x in way.stack.part(inputs, steps, rows)]
+    return way.stack.step_through(way.stack.part(inputs, slice(steps)), begin)[1] if steps else begin
 
 
 def continued(way: Way, state: Any, inputs: list[Tensor], steps: slice, rows: Tensor | slice = slice(None)) -> Tensor:
     """The readings of steps after a state."""
-    return way.stack.step_through(moved(way, inputs, steps, rows), state)[0].cpu()
+    return way.stack.step_through(way.stack.part(inputs, steps, rows), state)[0]
 
 
-@ways(reference=False, ops=False, triton=ON_GPUS)
+@ways(reference=False, ops=False)
 def test_it_is_immutable(way: Way) -> None:
     inputs = [x.detach() for x in way.stack.random_inputs(3, 9, 4)]
     state = after(way, inputs, 5)
     first = continued(way, state, inputs, slice(5, 7))
     continued(way, state, inputs, slice(0, 4))
     rows = torch.tensor([1, 1, 0])
-    continued(way, state.reorder(rows.to(way.device)), inputs, slice(6, 9), rows)
+    continued(way, state.reorder(rows), inputs, slice(6, 9), rows)
     assert torch.equal(continued(way, state, inputs, slice(5, 7)), first)
     for name in vars(state):
         with pytest.raises(AttributeError):
             setattr(state, name, None)
 
 
-@ways(reference=False, ops=False, triton=ON_GPUS)
+@ways(reference=False, ops=False)
 def test_reorder(way: Way) -> None:
     """Rows are permuted, left out and repeated, and there may be none."""
     inputs = [x.detach() for x in way.stack.random_inputs(3, 8, 4)]
@@ -50,7 +45,7 @@ def test_reorder(way: Way) -> None:
         state = after(way, inputs, cut)
         for index in ([2, 0, 1], [1], [0, 0, 2, 2, 1], []):
             rows = torch.tensor(index, dtype=torch.long)
-            readings = continued(way, state.reorder(rows.to(way.device)), inputs, slice(cut, None), rows)
+            readings = continued(way, state.reorder(rows), inputs, slice(cut, None), rows)
             expected = way.stack.compute(*way.stack.part(inputs, slice(None), rows), backend="reference")
             assert_normwise_close(readings, expected[:, cut:], 1e-12, f"after {cut} steps")
 
@@ -63,7 +58,7 @@ def test_gradients_of_branches(way: Way) -> None:
     state = after(way, inputs, 4)
     branches = [
         continued(way, state, inputs, slice(4, None)),
-        continued(way, state.reorder(rows.to(way.device)), others, slice(4, None), rows),
+        continued(way, state.reorder(rows), others, slice(4, None), rows),
     ]
     stepped = zip(inputs[: way.stack.num_stepped], others, strict=False)
     mixed = [torch.cat([x[:, :4], y[:, 4:]], 1) for x, y in stepped] + inputs[way.stack.num_stepped :]
@@ -72,7 +67,7 @@ def test_gradients_of_branches(way: Way) -> None:
     assert_agree(torch.cat(branches), torch.cat(wanted), [*inputs, *others], 1e-12, way.stack.tolerance)
 
 
-@ways(reference=False, ops=False, triton=ON_GPUS)
+@ways(reference=False, ops=False)
 @pytest.mark.parametrize("detached", [True, False], ids=["detached", "no-grad"])
 def test_gradients_of_later_steps_alone(detached: bool, way: Way) -> None:
     """Steps whose gradients are cut off or not computed, a reordering, and then steps with gradients."""
@@ -82,7 +77,7 @@ def test_gradients_of_later_steps_alone(detached: bool, way: Way) -> None:
     else:
         with torch.no_grad():
             state = after(way, inputs, 5)
-    actual = continued(way, state.reorder(rows.to(way.device)), inputs, slice(5, None), rows)
+    actual = continued(way, state.reorder(rows), inputs, slice(5, None), rows)
     stepped = [torch.cat([x[:, :5].detach(), x[:, 5:]], 1) for x in inputs[: way.stack.num_stepped]]
     constant = stepped + [x.detach() for x in inputs[way.stack.num_stepped :]]
     expected = way.stack.compute(*way.stack.part(constant, slice(None), rows), backend="reference")[:, 5:]

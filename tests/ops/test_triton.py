@@ -14,9 +14,8 @@ KERNELS = {
     "nondeterministic": (
         *("far_pops", "near_cell", "forward_weights", "reading_weights"),
         *("forward_derivatives", "far_outer", "near_outer", "log_weight_gradients"),
-        *("weigh", "move", "add_pops", "finish", "read"),
     ),
-    "superposition": ("walk", "walk_back", "step", "step_back"),
+    "superposition": ("walk", "walk_back"),
 }
 
 

@@ -6,14 +6,12 @@ For autograd a step is one function (``_followed_columns.py``), and ``_column_gr
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._backends import prefers_triton
 from .._undefined import finite, marks_of
 from ._column_gradient import Gradients, Owed, differentiate
 from ._columns import Past, Step, as_block, first_alpha, from_block, step
@@ -22,14 +20,6 @@ from ._log_weights import first_configuration
 from ._panels import Adjoint, Panel
 from ._precision import Precision
 from ._tracked_columns import Column, TrackedColumns, logarithms
-
-ComputeStep = Callable[[Past, Tensor, int | None, Tensor, Tensor], Step]
-"""Computes a step, and writes column t.
-
-Its arguments are the columns before it, log weights (B, C, 2 C + Q), the window D or None for unlimited memory, and two
-tensors to be written: column t as a block, (B, S, Q, t + 1, C), and its exponents, (B, t + 1). It returns the step
-without ``column.gamma``.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +88,11 @@ class PanelColumns(FollowedColumns):
             return value.new_empty(len(value), 0), self._with(panel, marks_of(value) + marks, None, precision)
         assert logits is not None and self.precision is not None
         panel.logits[:, slot] = logits
+        computed = step(self._past(), logits.double(), self.window)
         block = panel.one(panel.blocks, self.count, self._first)
-        exponents = panel.exponents[:, panel.rows(self._first, self.count + 1), slot]
-        next_step = step_for(value.device)(self._past(), logits, self.window, block, exponents)
+        block.copy_(as_block(computed.column.gamma, self.num_states))
+        panel.exponents[:, panel.rows(self._first, self.count + 1), slot] = computed.column.exponents
+        next_step = computed._replace(column=computed.column._replace(gamma=block.new_empty(0)))
         reading = torch.bmm(next_step.top.weights.transpose(1, 2), finite(self._vectors(panel)))
         panel.alpha[:, slot] = next_step.top.alpha
         panel.alpha_exponents[:, slot] = next_step.top.alpha_exponent
@@ -274,23 +266,6 @@ class PanelColumns(FollowedColumns):
             finite(panel.values[:, slot]),
             self.marks,
         )
-
-
-def step_for(device: torch.device) -> ComputeStep:
-    """What computes the steps on a device."""
-    if not prefers_triton(device):
-        return step_pytorch
-    from ._gpu_step import step_triton
-
-    return step_triton
-
-
-def step_pytorch(past: Past, logits: Tensor, window: int | None, gamma: Tensor, exponents: Tensor) -> Step:
-    """A step in PyTorch, on any device."""
-    computed = step(past, logits.double(), window)
-    gamma.copy_(as_block(computed.column.gamma, gamma.shape[2]))
-    exponents.copy_(computed.column.exponents)
-    return computed._replace(column=computed.column._replace(gamma=gamma.new_empty(0)))
 
 
 def _write_start(panel: Panel, start: Tensor | None) -> tuple[Tensor, Precision]:

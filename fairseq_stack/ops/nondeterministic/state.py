@@ -26,7 +26,7 @@ class NondeterministicStackState:
     A step takes O(Q^3 S^2 t^2) time and a state O(Q^2 S^2 t^2) space for each sequence; with a window of D steps,
     O(Q^3 S^2 D^2) and O(Q^2 S^2 D^2). A step copies nothing of the steps before. Autograd differentiates through the
     steps once, and takes the memory of the states alone. On the CPU they run on the compiled kernels, and reordering
-    moves t integers for each sequence. On a GPU they run on Triton kernels if ``FAIRSEQ_STACK_TRITON`` is 1.
+    moves t integers for each sequence.
 
     ``torch.func`` transforms the steps in any way and any number of times. Then they run in plain PyTorch, and each
     copies the state.

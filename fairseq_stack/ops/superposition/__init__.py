@@ -3,8 +3,8 @@
 Eqs. 5-8 are ``reference.py``: each element of the next stack is a mixture of what push, no-op and pop would put there.
 Begin to read there. ``pytorch.py`` walks over the steps and keeps the stacks between segments only; ``native.py``
 (``_native/src/superposition*.h``) runs on CPUs; ``gpu.py`` computes the weights of the pushed vectors by Triton.
-``state.py`` takes one step, by kernels (``_native_step.py``, ``_triton/superposition/``) or in PyTorch. A depth limit
-cuts off what lies deeper, in all of them.
+``state.py`` takes one step, by kernels (``_native_step.py``) or in PyTorch. A depth limit cuts off what lies deeper, in
+all of them.
 
 An equation that changes, changes in ``reference.py``, ``pytorch.py: _walk`` and ``_walk_back``,
 ``state.py: SuperpositionStackState._plain``, ``superposition_steps.h: sup_step``, ``superposition_state.h``,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -12,7 +11,6 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from .._arguments import Sizes, computation_dtype
-from .._backends import prefers_triton
 from .._native import library
 from .._states import BatchState, check_fits_state
 from .._transforms import is_transformed
@@ -34,9 +32,8 @@ def check_depth_limit(depth_limit: int | None) -> None:
 class SuperpositionStackState(BatchState):
     """The stacks V_t of a batch after t steps. Immutable; autograd and ``torch.func`` transform its steps.
 
-    On the CPU a step runs on the compiled kernels, and on a GPU on Triton kernels if ``FAIRSEQ_STACK_TRITON`` is 1,
-    unless ``torch.func`` transforms it. For autograd it is then one function, which keeps the stack before it: O(m n^2)
-    memory for n steps.
+    On the CPU a step runs on the compiled kernels, unless ``torch.func`` transforms it. For autograd it is then one
+    function, which keeps the stack before it: O(m n^2) memory for n steps.
 
     Attributes:
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
@@ -95,32 +92,21 @@ class SuperpositionStackState(BatchState):
         sizes.check("value", value, f"{batch_size} {size}")
         check_fits_state("actions", actions, self.elements)
         inputs = actions.to(self.elements.dtype), value.to(self.elements.dtype)
-        kernels = self._kernels(*inputs)
-        if self.marks is None and kernels is _native_step:
-            elements, is_finite = self._by_kernels(kernels, *inputs)
+        compiled = self._is_compiled(*inputs)
+        if self.marks is None and compiled:
+            elements, is_finite = _Step.apply(*inputs, self.elements, self._height())
             if is_finite:
                 return elements[:, 0].to(value.dtype), replace(self, elements=elements)
         marks = marks_of(value, actions) + (0 if self.marks is None else self.marks)
         inputs = finite(inputs[0]), finite(inputs[1])
-        elements = self._plain(*inputs) if kernels is None else self._by_kernels(kernels, *inputs)[0]
+        elements = _Step.apply(*inputs, self.elements, self._height())[0] if compiled else self._plain(*inputs)
         return (elements[:, 0] + marks).to(value.dtype), replace(self, elements=elements, marks=marks)
 
-    def _kernels(self, *inputs: Tensor) -> ModuleType | None:
-        """What computes a step and its gradients; None for plain PyTorch."""
+    def _is_compiled(self, *inputs: Tensor) -> bool:
+        """Whether a step and its gradients run on the compiled kernels."""
         if torch.compiler.is_compiling() or is_transformed(*inputs, self.elements):
-            return None
-        if self.elements.device.type == "cpu" and library() is not None:
-            return _native_step
-        if not prefers_triton(self.elements.device):
-            return None
-        from .._triton.superposition import launch
-
-        return launch
-
-    def _by_kernels(self, kernels: ModuleType, actions: Tensor, value: Tensor) -> tuple[Tensor, bool]:
-        """The next elements, and whether all of them are finite, which Triton kernels do not ask."""
-        elements, is_finite = _Step.apply(kernels, actions, value, self.elements, self._height())
-        return elements, is_finite
+            return False
+        return self.elements.device.type == "cpu" and library() is not None
 
     def _plain(self, actions: Tensor, value: Tensor) -> Tensor:
         """Eq. 5: the next elements."""
@@ -138,13 +124,12 @@ class SuperpositionStackState(BatchState):
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, kernels: ModuleType, *inputs: Any) -> tuple[Tensor, bool]:
-        ctx.kernels = kernels
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, bool]:
         ctx.save_for_backward(*inputs[:3])
-        elements, is_finite = kernels.step(*inputs)
-        return elements, is_finite
+        return _native_step.step(*inputs)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, _: None) -> tuple[Tensor | None, ...]:
-        return None, *ctx.kernels.step_gradients(*ctx.saved_tensors, gradient), None
+        actions, value, elements = ctx.saved_tensors
+        return *_native_step.step_gradients(actions, value, elements, gradient), None

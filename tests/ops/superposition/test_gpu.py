@@ -1,8 +1,6 @@
-"""What only the Triton kernels of the superposition stack need: other sizes, and that steps run on them."""
+"""What only the Triton kernels of the superposition stack need: other sizes."""
 
 from __future__ import annotations
-
-from unittest.mock import Mock
 
 import pytest
 import torch
@@ -46,13 +44,3 @@ def test_the_operators_are_well_formed() -> None:
     actions = STACK.random_inputs(2, 4, 1)[0].detach().to(DEVICE).requires_grad_()
     torch.library.opcheck(gpu._weights, (actions, 4))
     torch.library.opcheck(gpu._weights_backward, (torch.randn(2, 4, 4, dtype=torch.float64), actions.detach(), 4))
-
-
-def test_steps_run_on_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairseq_stack.ops._triton.superposition import launch
-
-    steps = Way("superposition", "steps-triton", monkeypatch)
-    step = Mock(side_effect=launch.step)
-    monkeypatch.setattr(launch, "step", step)
-    steps.read(STACK.random_inputs(2, 9, 3))
-    assert step.call_count == 9
