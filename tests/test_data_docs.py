@@ -15,7 +15,7 @@ from tests.documents import Document
 DOCUMENT = Document("docs/data.md")
 EVALUATION = Document("docs/evaluation.md")
 NAMES = [corpus.__name__.rsplit(".", 1)[1].replace("_", "-") for corpus in CORPORA]
-GENERATED = ("cfl", "nested-translation", "reversal", "transduction", "transformations")
+GENERATED = ("cfl", "nested-translation", "transduction", "transformations")
 
 
 def commands(text: str) -> list[list[str]]:

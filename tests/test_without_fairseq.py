@@ -85,9 +85,8 @@ print(*(name for name in fairseq_stack.__all__ if name not in globals()), hasatt
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpus") / "reversal"
-    sizes = ("--train-size", "10", "--valid-size", "2", "--test-size", "2")
-    assert cli.main(["prepare", "reversal", str(folder), *sizes]) == 0
+    folder = tmp_path_factory.mktemp("corpus") / "dyck"
+    assert cli.main(["prepare", "cfl", str(folder), "--task", "dyck", "--limit", "2"]) == 0
     return folder
 
 
@@ -136,7 +135,7 @@ def test_other_packages_are_named_with_the_remedy(tmp_path: Path) -> None:
     commands = {
         f"prepare mt {tmp_path}/mt --source a --target b {text} --pieces 9 --no-binarise": "pip install sentencepiece",
         f"export {MODEL} {tmp_path}/exported": "pip install 'fairseq_stack[huggingface]'",
-        f"prepare reversal {tmp_path}/reversal": "pip install --no-build-isolation 'fairseq_stack[fairseq]'",
+        f"prepare cfl {tmp_path}/dyck --task dyck": "pip install --no-build-isolation 'fairseq_stack[fairseq]'",
         f"plot training {tmp_path}/train.log --output {tmp_path}/a.png": "pip install 'fairseq_stack[plots]'",
     }
     results = json.loads(run_without(IN_ONE_LINE, json.dumps(list(commands))))
@@ -147,9 +146,9 @@ def test_other_packages_are_named_with_the_remedy(tmp_path: Path) -> None:
 
 
 def test_commands_that_need_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "reversal"
+    folder = tmp_path / "dyck"
     program = f"from fairseq_stack import cli\nsys.exit(cli.main({['doctor']}) or cli.main(sys.argv[1:]))"
-    said = run_without(program, "prepare", "reversal", str(folder), "--train-size", "10", "--no-binarise")
+    said = run_without(program, "prepare", "cfl", str(folder), "--task", "dyck", "--limit", "2", "--no-binarise")
     assert "agrees with the reference" in said
     assert (folder / "text" / "train.txt").exists()
 

@@ -32,17 +32,17 @@ class CFLEvaluation(Evaluation):
     summary = "score a language model on the strings of a formal language"
     description = """\
 Evaluate a language model on the strings of a formal language that fairseq-stack
-prepare cfl (or prepare reversal) wrote to DIR. For each length and for all strings,
-the table shows the nats per symbol of the model and of the strings' own distribution
-(the lower bound), the difference with a bootstrap interval, and the accuracy of the
-next symbol where the language allows only one. Below it is the percentage of strings
-sampled from the model that are in the language."""
+prepare cfl wrote to DIR. For each length and for all strings, the table shows the
+nats per symbol of the model and of the strings' own distribution (the lower bound),
+the difference with a bootstrap interval, and the accuracy of the next symbol where
+the language allows only one. Below it is the percentage of strings sampled from the
+model that are in the language."""
     example = """\
 example:
   fairseq-stack evaluate-cfl checkpoints/dyck --data data/dyck --json dyck.json"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare cfl (or prepare reversal)")
+        add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare cfl")
         add_split(parser)
         parser.add_argument(
             "--without-eos", action="store_true", help="do not count the ends of strings, as in the paper of 2020"

@@ -13,10 +13,9 @@ from typing import Any
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
-from fairseq_stack_preprocess.cfl import reversal
 from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
-from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Language, Parameters, Word
+from fairseq_stack_preprocess.cfl.languages import Language, Parameters, Word
 from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
 from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.notation import read_grammar
@@ -64,7 +63,7 @@ class CFLStrings:
 
 @dataclass(frozen=True)
 class CFLCorpus:
-    """A corpus of ``fairseq-stack prepare cfl`` or ``prepare reversal``.
+    """A corpus of ``fairseq-stack prepare cfl``.
 
     Attributes:
         folder: the folder of the corpus.
@@ -135,19 +134,20 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
         raise UserError(
             f"{folder} has no probabilities of strings: score models on it with fairseq-stack evaluate-pushdown"
         )
-    if manifest is None or manifest.get("corpus") not in _READERS:
+    if manifest is None or manifest.get("corpus") != cfl.CORPUS:
         raise UserError(
             f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"
         )
     try:
-        return _READERS[manifest["corpus"]](root, manifest.get("options", {}))
+        return _read_cfl(root, manifest.get("options", {}))
     except (AttributeError, TypeError, ValueError) as error:
         raise UserError(f"{root / MANIFEST_NAME} has options that this version does not know: {error}") from error
 
 
 def _read_cfl(folder: Path, entries: dict[str, Any]) -> CFLCorpus:
     grammar = folder / cfl.GRAMMAR_NAME if entries.get("grammar") else None
-    options = _known(cfl.Options, {**entries, "grammar": grammar})
+    known = {field.name for field in dataclasses.fields(cfl.Options)}  # options that are new have their defaults
+    options = cfl.Options(**{name: entry for name, entry in {**entries, "grammar": grammar}.items() if name in known})
     if grammar is None:
         name = options.name()
         language = _named(options.language(), options.parameters, unary_start=options.unary_start)
@@ -157,21 +157,6 @@ def _read_cfl(folder: Path, entries: dict[str, Any]) -> CFLCorpus:
     return CFLCorpus(
         folder, language, (options.min_length, options.max_length), max(options.max_length, options.test_max_length)
     )
-
-
-def _read_reversal(folder: Path, entries: dict[str, Any]) -> CFLCorpus:
-    options = _known(reversal.Options, entries)
-    task = LANGUAGES["unmarked-reversal"]
-    language = _named(task, task.parameters({"symbol_types": options.symbols}))
-    return CFLCorpus(folder, language, (options.min_length, options.max_length), options.max_length)
-
-
-def _known(kind: Any, entries: dict[str, Any]) -> Any:
-    """The options of a manifest; an option that an older version did not have has its default."""
-    return kind(**{field.name: entries[field.name] for field in dataclasses.fields(kind) if field.name in entries})
-
-
-_READERS = {cfl.CORPUS: _read_cfl, reversal.CORPUS: _read_reversal}
 
 
 def _named(language: Language, parameters: Parameters, *, unary_start: bool = False) -> KnownLanguage:

@@ -86,7 +86,7 @@ def test_options_of_evaluations(options: str, message: str, capsys: pytest.Captu
     ("arguments", "message"),
     [
         (["prepair"], "fairseq-stack: error: argument SUBCOMMAND: invalid choice: 'prepair'"),
-        (["prepare", "reversal", "out", "--train", "5"], "error: unrecognized arguments: --train 5 (see fairseq-stack"),
+        (["prepare", "nested-translation", "out", "--train", "5"], "error: unrecognized arguments: --train 5 (see fairseq-stack"),
     ],
     ids=["typo", "abbreviation"],
 )
@@ -122,7 +122,7 @@ def test_module_can_be_run(tmp_path: Path) -> None:
 def test_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[str], tmp_path: Path) -> None:
     """The long output is more than a buffer holds, so that printing fails, and not the end of the command."""
     if "show" in arguments:
-        strings = ["prepare", "reversal", str(tmp_path / "strings"), "--train-size", "500", "--no-binarise"]
+        strings = ["prepare", "cfl", str(tmp_path / "strings"), "--task", "dyck", "--limit", "500", "--no-binarise"]
         assert cli.main(strings) == 0
     read, write = os.pipe()
     os.close(read)

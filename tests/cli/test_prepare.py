@@ -14,7 +14,7 @@ import pytest
 from fairseq_stack import cli
 from fairseq_stack_preprocess.cfl import string_sets
 
-SIZES = ["--train-size", "40", "--valid-size", "10", "--test-size", "10"]
+STRINGS = ["cfl", "--task", "dyck", "--limit", "10"]
 
 
 def test_failure_of_the_system_is_one_line(
@@ -24,7 +24,7 @@ def test_failure_of_the_system_is_one_line(
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(string_sets, "write_lines", fill_the_disk)
-    assert cli.main(["prepare", "reversal", str(tmp_path / "out"), *SIZES, "--no-binarise"]) == 2
+    assert cli.main(["prepare", *STRINGS, str(tmp_path / "out"), "--no-binarise"]) == 2
     assert capsys.readouterr().err.endswith("/text/train.txt: No space left on device\n")
     assert list(tmp_path.iterdir()) == []
 

@@ -104,7 +104,6 @@ DRAWN = [
     Corpus("cfl --task", f"--task dyck {LENGTHS} {SIZES}"),
     Corpus("cfl bounded-dyck", f"--task bounded-dyck {SIZES} --test-size 10 --distance-size 10 --depth-strings 1"),
     Corpus("nested-translation", f"{SIZES} --test-size 10"),
-    Corpus("reversal", f"{SIZES} --test-size 10"),
     Corpus("transduction --task", f"--task agreement {SIZES} --test-size 10"),
     Corpus("transformations", f"--task tense-reinflection {SIZES} --test-size 10 --gen-size 10"),
 ]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
+from fairseq_stack_preprocess.cfl import bounded_dyck
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.classification import classification_corpus as classification
@@ -47,7 +47,6 @@ DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     ("cfl out --task bounded-dyck", bounded_dyck, bounded_dyck.Options()),
     *((f"{EXAMPLES} --task {task}", classification, classification.Options(*PATHS, task=task)) for task in PROMPTS),
     (f"{EXAMPLES} --template {{a}}", classification, classification.Options(*PATHS, template="{a}")),
-    ("reversal out", reversal, reversal.Options()),
     ("nested-translation out", nested, nested.Options()),
     (MT, mt, mt.Options("de", "en", (P,), P, P)),
     ("ptb out --raw x", ptb, ptb.Options(P)),
@@ -85,7 +84,6 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
         {"test": P, "labels": ("a=b", "c=d"), "limit": 2},
     ),
     (f"{EXAMPLES} --template {{a}}", "--template b{c}", {}),
-    ("reversal out", f"{MANY} --symbols 3 --min-length 6 --max-length 8", {}),
     ("nested-translation out", f"{MANY} --depth 2 --test-depth 4", {}),
     (
         MT,
@@ -177,7 +175,6 @@ MISTAKES = {
     EXAMPLES: "--task or --template is required",
     f"{EXAMPLES} --task rte --labels Yes": "--labels: expected LABEL=TEXT for two different labels or more, got Yes",
     f"{EXAMPLES} --template {{a}}": "z has no data-bin/dict.txt; expected the corpus that the model was trained on",
-    "reversal out --min-length 2 --max-length 2": "none of the 2 strings of length 2",
     "mt out --source de": "missing: --target, --train, --valid, --test; or give --preset",
     MT: "--train: no text for x: expected x.de and x.en; ",
     f"{MT} --raw x": "--raw needs --preset",
@@ -204,7 +201,7 @@ MISTAKES = {
 }
 
 
-ONLY_A_RUN = ("reversal", MT, "mt out --preset europarl-dusell-2024 --no-download")
+ONLY_A_RUN = (MT, "mt out --preset europarl-dusell-2024 --no-download")
 """The beginnings of commands that say something else, or nothing, in a dry run."""
 
 

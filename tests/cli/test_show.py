@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fairseq_stack import cli
-from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl import language_corpus
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
 from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
-from tests.preprocess.corpus_folders import lines_of
+from tests.preprocess.corpus_folders import lines_of, small
 
 PAIRS = [(f"Satz Nummer {i} :\x85 {'ja ' * i}.", f"sentence number {i} : {'yes ' * (2 * i)}.") for i in range(30)]
 
@@ -30,8 +30,8 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     sizes: dict[str, Any] = {"train_size": 60, "valid_size": 9, "test_size": 9}
     nested_translation.prepare(nested_translation.Options(**sizes, binarise=False), folder / "nested")
-    reversal.prepare(reversal.Options(**sizes), folder / "reversal")
-    reversal.prepare(reversal.Options(**sizes, binarise=False), folder / "text-reversal")
+    language_corpus.prepare(small(binarise=True), folder / "reversal")
+    language_corpus.prepare(small(), folder / "text-reversal")
     return folder
 
 
@@ -78,7 +78,7 @@ def test_pieces_are_decoded_and_side_files_are_shown(
 @pytest.mark.parametrize(("folder", "name"), [("reversal", "text"), ("text-reversal", "txt")])
 def test_language_modelling(folder: str, name: str, corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = show(capsys, corpora / folder, "--examples", "1")
-    columns = {name: "txt", "logp": "logp", "nll": "nll", "prefix-nll": "prefix-nll"}
+    columns = {name: "txt", "logp": "logp", "nll": "nll"}
     assert examples(lines, "train") == {
         0: {column: lines_of(corpora / folder / "text" / f"train.{suffix}")[0] for column, suffix in columns.items()}
     }
@@ -158,7 +158,7 @@ def test_mistakes(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([tmp_path / "lost"], "dict.txt is missing; train.idx needs it"),
         ([tmp_path / "cut"], "train.bin: sentence 0 cannot be read"),
         ([corpora / "mt", "--split", "dev"], "has no split dev; it has train, valid, test"),
-        ([corpora / "reversal", "--split", "test", "--first", "9"], "--first 9: the sentences of test are 0 to 8"),
+        ([corpora / "reversal", "--split", "test", "--first", "10"], "--first 10: the sentences of test are 0 to 9"),
     ]
     for arguments, message in cases:
         assert cli.main(["show", *map(str, arguments)]) == 2, message

@@ -11,7 +11,6 @@ import pytest
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_corpus import read_cfl_corpus
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
-from fairseq_stack_preprocess.cfl import reversal
 
 GRAMMAR = "S -> 'a' S 'bb' [0.5] | 'a' 'bb' [0.5] | ''"
 
@@ -61,13 +60,11 @@ def test_a_grammar_of_ones_own(tmp_path: Path) -> None:
     assert corpus.language.contain([()]) == [False]
 
 
-def test_the_corpus_of_reversals(tmp_path: Path) -> None:
-    options = reversal.Options(symbols=3, min_length=4, max_length=8, train_size=9, valid_size=2, test_size=4)
-    reversal.prepare(options, tmp_path / "corpus")
+def test_it_is_read_from_its_data_bin(tmp_path: Path) -> None:
+    make(tmp_path / "corpus", task="unmarked-reversal", binarise=True)
     for folder in (tmp_path / "corpus", tmp_path / "corpus" / "data-bin"):
         corpus = read_cfl_corpus(folder)
-        assert corpus.language.name == "unmarked-reversal, symbol types 3"
-        assert (corpus.train_lengths, corpus.greatest_length) == ((4, 8), 8)
+        assert (corpus.train_lengths, corpus.greatest_length) == ((3, 7), 9)
         assert corpus.dictionaries == tmp_path / "corpus" / "data-bin"
         assert all(corpus.language.contain(corpus.read("test").strings))
 

@@ -32,7 +32,10 @@ def corpora(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     folder = tmp_path_factory.mktemp("corpora")
     sizes = "--train-size 40 --valid-size 10 --test-size 12 --seed 1"
     run(server, folder, f"fairseq-stack prepare nested-translation {folder}/mt {sizes}")
-    run(server, folder, f"fairseq-stack prepare reversal {folder}/lm {sizes}")
+    strings = (
+        "--task unmarked-reversal --limit 40 --min-length 10 --max-length 40 --test-min-length 10 --test-max-length 20"
+    )
+    run(server, folder, f"fairseq-stack prepare cfl {folder}/lm {strings} --seed 1")
     return {"corpora": f"{folder}", "mt": f"{folder}/mt/data-bin", "lm": f"{folder}/lm/data-bin"}
 
 

@@ -8,6 +8,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+from fairseq_stack_preprocess.cfl.language_options import Options
+
+
+def small(seed: int = 0, *, binarise: bool = False) -> Options:
+    """A few strings of a formal language."""
+    return Options(
+        task="unmarked-reversal", min_length=10, max_length=20, test_min_length=10, test_max_length=18,
+        train_size=60, valid_size=9, test_per_length=2, seed=seed, binarise=binarise,
+    )  # fmt: skip
+
 
 def names(folder: Path) -> list[str]:
     """What is in a folder, sorted."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fairseq_stack_preprocess.cfl import bounded_dyck, reversal
+from fairseq_stack_preprocess.cfl import bounded_dyck
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.classification import classification_corpus as classification
 from fairseq_stack_preprocess.errors import PrepareError
@@ -25,7 +25,6 @@ P = Path("x")
 GOOD: dict[str, Any] = {
     "cfl": cfl.Options(task="dyck"),
     "bounded": bounded_dyck.Options(),
-    "reversal": reversal.Options(),
     "classification": classification.Options(P, P, P, task="rte"),
     "nested": nested.Options(),
     "mt": mt.Options("de", "en", (P,), P, P),
@@ -60,9 +59,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("bounded", {"depth_from": 9, "depth_to": 8}, "--depth-to must be at least 9, got 8"),
     ("bounded", {"bracket_types": 0}, "--bracket-types must be greater than 0 and less than 10000, got 0"),
     ("bounded", {"valid_rule": "ood"}, "--valid-rule must be one of sample, iid, got 'ood'"),
-    ("reversal", {"symbols": 1}, "--symbols must be at least 2, got 1"),
-    ("reversal", {"min_length": 11}, "--min-length must be even (it is the length of w and its reversal), got 11"),
-    ("reversal", {"min_length": 20, "max_length": 10}, "--max-length 10 is less than --min-length 20"),
     ("nested", {"valid_size": 10**9}, "--valid-size must be at most 100000000, got 1000000000"),
     ("nested", {"depth": 31}, "--depth must be at most 30, got 31"),
     ("mt", {"source": "de-"}, "--source: expected letters, digits, _ and - such as de or pt-BR, got 'de-'"),

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import fairseq_stack
-from fairseq_stack_preprocess.cfl import reversal
+from fairseq_stack_preprocess.cfl import language_corpus
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
 from fairseq_stack_preprocess.text import binarise
-from tests.preprocess.corpus_folders import manifest_of
+from tests.preprocess.corpus_folders import manifest_of, small
 
 # Train holds every word, so that no word of the other splits is unknown.
 SIZES: dict[str, Any] = {"train_size": 1500, "valid_size": 11, "test_size": 13}
@@ -72,7 +72,7 @@ def test_fairseq_loads_the_text(nested: Path) -> None:
 
 def test_a_folder_with_a_comma_in_its_name(tmp_path: Path) -> None:
     """fairseq cuts lists of files at commas."""
-    reversal.prepare(reversal.Options(**SIZES), tmp_path / "a,b")
+    language_corpus.prepare(small(binarise=True), tmp_path / "a,b")
     assert (tmp_path / "a,b" / "data-bin" / "test.bin").stat().st_size > 0
 
 
@@ -84,20 +84,20 @@ def test_failing_fairseq_preprocess_is_one_clear_line_and_leaves_nothing(
     with pytest.raises(
         PrepareError, match=r"^fairseq-preprocess, writing .*/data-bin, failed with exit code 1: OSError: disk full$"
     ):
-        reversal.prepare(reversal.Options(**SIZES), tmp_path / "out")
+        language_corpus.prepare(small(binarise=True), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_fairseq_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binarise.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(reversal, "generate", lambda options: pytest.fail("work was begun"))
+    monkeypatch.setattr(language_corpus, "generate", lambda options: pytest.fail("work was begun"))
     with pytest.raises(PrepareError, match=r"fairseq is not installed .* --no-binarise writes text only"):
-        reversal.prepare(reversal.Options(**SIZES), tmp_path / "out")
+        language_corpus.prepare(small(binarise=True), tmp_path / "out")
 
 
 def test_nothing_heavy_is_imported() -> None:
     program = (
-        "import sys, fairseq_stack.cli, fairseq_stack_preprocess.cfl.reversal\n"
+        "import sys, fairseq_stack.cli, fairseq_stack_preprocess.nested.nested_corpus\n"
         "print(sorted({'torch', 'fairseq', 'numpy', 'tqdm'} & set(sys.modules)))"
     )
     environment = {"PYTHONPATH": ":".join(path for path in sys.path if path)}

@@ -9,20 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack_preprocess.cfl import reversal
-from fairseq_stack_preprocess.cfl.reversal import Options
+from fairseq_stack_preprocess.cfl import language_corpus
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import output
 from fairseq_stack_preprocess.text.output import check_target, output_folder
-from tests.preprocess.corpus_folders import manifest_of, snapshot
+from tests.preprocess.corpus_folders import manifest_of, small, snapshot
 
-OPTIONS = Options(train_size=4, valid_size=4, test_size=4, binarise=False)
-OTHER = Options(train_size=4, valid_size=4, test_size=4, binarise=False, seed=1)
+OPTIONS = small()
+OTHER = small(seed=1)
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    reversal.prepare(OPTIONS, tmp_path / "corpus")
+    language_corpus.prepare(OPTIONS, tmp_path / "corpus")
     return tmp_path / "corpus"
 
 
@@ -72,8 +71,8 @@ def test_a_folder_with_anything_else_is_refused_and_named(
     change, message = FOREIGN[name]
     change(corpus)
     before = snapshot(corpus.parent)
-    monkeypatch.setattr(reversal, "generate", lambda options: pytest.fail("work was begun"))
-    for refuse in (check_target, lambda target, force: reversal.prepare(OTHER, target, force=force)):
+    monkeypatch.setattr(language_corpus, "generate", lambda options: pytest.fail("work was begun"))
+    for refuse in (check_target, lambda target, force: language_corpus.prepare(OTHER, target, force=force)):
         with pytest.raises(PrepareError) as caught:
             refuse(corpus, force=True)
         assert message in str(caught.value)
@@ -101,7 +100,7 @@ def test_what_is_written_at_the_last_moment_is_kept_and_named(
         install(staging)
 
     monkeypatch.setattr(output.Staging, "install", late)
-    reversal.prepare(OTHER, corpus, force=True)
+    language_corpus.prepare(OTHER, corpus, force=True)
     (hidden,) = (path for path in corpus.parent.iterdir() if path != corpus)
     assert snapshot(hidden / "old") == {**before, name: b"mine"}
     assert manifest_of(corpus)["options"]["seed"] == 1
@@ -114,15 +113,15 @@ def test_what_is_a_corpus_is_replaced(corpus: Path, tmp_path: Path) -> None:
     outputs["outputs"]["data-bin/dict.txt"] = {"bytes": 0, "sha256": ""}  # deleted since
     (corpus / "manifest.json").write_text(json.dumps(outputs))
     (corpus / "data-bin" / "preprocess.log").write_text("written by every fairseq-preprocess\n")
-    reversal.prepare(OTHER, corpus, force=True)
-    reversal.prepare(OTHER, tmp_path / "fresh")
+    language_corpus.prepare(OTHER, corpus, force=True)
+    language_corpus.prepare(OTHER, tmp_path / "fresh")
     assert snapshot(corpus) == snapshot(tmp_path / "fresh")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "fresh"]
 
 
 def test_a_link_to_a_corpus_stays_a_link(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(corpus)
-    reversal.prepare(OTHER, tmp_path / "link", force=True)
+    language_corpus.prepare(OTHER, tmp_path / "link", force=True)
     assert (tmp_path / "link").is_symlink()
     assert manifest_of(corpus)["options"]["seed"] == 1
 
@@ -140,5 +139,5 @@ def test_a_manifest_that_names_files_elsewhere_harms_none(corpus: Path, tmp_path
     content = manifest_of(corpus)
     content["outputs"] |= {"../thesis.tex": {}, str(tmp_path / "thesis.tex"): {}}
     (corpus / "manifest.json").write_text(json.dumps(content))
-    reversal.prepare(OTHER, corpus, force=True)
+    language_corpus.prepare(OTHER, corpus, force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "thesis.tex"]

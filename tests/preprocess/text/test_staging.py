@@ -13,18 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack_preprocess.cfl import reversal
-from fairseq_stack_preprocess.cfl.reversal import Options
+from fairseq_stack_preprocess.cfl import language_corpus
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text import staging
 from fairseq_stack_preprocess.text.output import check_target
 from fairseq_stack_preprocess.text.staging import Staging
 from tests.commands.killing import is_killed
 from tests.helpers import hostile
-from tests.preprocess.corpus_folders import names, snapshot
+from tests.preprocess.corpus_folders import names, small, snapshot
 
-OLD = Options(train_size=2, valid_size=2, test_size=2, binarise=False)
-NEW = Options(train_size=2, valid_size=2, test_size=2, binarise=False, seed=1)
+OLD = small()
+NEW = small(seed=1)
 
 CHANGES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate")
 
@@ -67,12 +66,12 @@ SOME_OR_ALL = pytest.mark.parametrize("every", [3, hostile(1)])
 
 @SOME_OR_ALL
 def test_a_new_folder_killed_at_any_change(every: int, tmp_path: Path) -> None:
-    reversal.prepare(NEW, tmp_path / "expected")
+    language_corpus.prepare(NEW, tmp_path / "expected")
     expected, kills = snapshot(tmp_path / "expected"), 0
-    for target in killed_runs(tmp_path, partial(reversal.prepare, NEW), every):
+    for target in killed_runs(tmp_path, partial(language_corpus.prepare, NEW), every):
         kills += 1
         try:
-            reversal.prepare(NEW, target)
+            language_corpus.prepare(NEW, target)
         except PrepareError as error:
             assert "already exists" in str(error)  # it was complete
         assert names(target.parent) == ["out"]
@@ -83,10 +82,10 @@ def test_a_new_folder_killed_at_any_change(every: int, tmp_path: Path) -> None:
 @SOME_OR_ALL
 def test_a_replacement_killed_at_any_change(every: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name, options in (("old", OLD), ("new", NEW)):
-        reversal.prepare(options, tmp_path / name)
+        language_corpus.prepare(options, tmp_path / name)
     old, new = snapshot(tmp_path / "old"), snapshot(tmp_path / "new")
     kills = put_back = 0
-    replace, make_old = partial(reversal.prepare, NEW, force=True), partial(reversal.prepare, OLD)
+    replace, make_old = partial(language_corpus.prepare, NEW, force=True), partial(language_corpus.prepare, OLD)
     for target in killed_runs(tmp_path, replace, every, make_old):
         kills += 1
         put_back += not target.exists()
@@ -95,7 +94,7 @@ def test_a_replacement_killed_at_any_change(every: int, tmp_path: Path, capfd: p
         with pytest.raises(PrepareError, match="already exists"):
             check_target(target)
         with pytest.raises(PrepareError, match="already exists"):
-            reversal.prepare(NEW, target)
+            language_corpus.prepare(NEW, target)
         assert names(target.parent) == ["out"]
         assert snapshot(target) in (old, new)
         replace(target)
@@ -106,11 +105,11 @@ def test_a_replacement_killed_at_any_change(every: int, tmp_path: Path, capfd: p
 
 
 def test_tidying_up_killed_at_any_change(tmp_path: Path) -> None:
-    reversal.prepare(OLD, tmp_path / "old")
+    language_corpus.prepare(OLD, tmp_path / "old")
     old, kills = snapshot(tmp_path / "old"), 0
 
     def interrupted(target: Path) -> None:
-        reversal.prepare(OLD, target)
+        language_corpus.prepare(OLD, target)
         interrupt_between_the_renames(target)
 
     for target in killed_runs(tmp_path, staging.clear_leftovers, before=interrupted):
@@ -144,7 +143,7 @@ def interrupt_between_the_renames(target: Path) -> Path:
 
 def test_two_folders_for_one_place_are_both_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "out"
-    reversal.prepare(OLD, target)
+    language_corpus.prepare(OLD, target)
     hidden = interrupt_between_the_renames(target)
     target.mkdir()
     (target / "mine").write_text("x")
@@ -227,16 +226,16 @@ def test_folders_of_the_user_are_left_alone(name: str, tmp_path: Path) -> None:
     (tmp_path / name / "lock").write_text("")
     (tmp_path / name / "thesis.tex").write_text("x")
     before = snapshot(tmp_path)
-    reversal.prepare(OLD, tmp_path / "out")
-    reversal.prepare(NEW, tmp_path / "out", force=True)
+    language_corpus.prepare(OLD, tmp_path / "out")
+    language_corpus.prepare(NEW, tmp_path / "out", force=True)
     assert {path: content for path, content in snapshot(tmp_path).items() if path.startswith(".")} == before
 
 
 def test_names_of_255_bytes(tmp_path: Path) -> None:
     target = tmp_path / ("ä" * 127 + "a")
-    reversal.prepare(OLD, target)
+    language_corpus.prepare(OLD, target)
     interrupt_between_the_renames(target)
-    reversal.prepare(NEW, tmp_path / ("ä" * 127 + "b"))
+    language_corpus.prepare(NEW, tmp_path / ("ä" * 127 + "b"))
     with pytest.raises(PrepareError, match="already exists"):
-        reversal.prepare(NEW, target)
+        language_corpus.prepare(NEW, target)
     assert len(names(tmp_path)) == 2
