@@ -1,9 +1,11 @@
-"""Where the stack of a language model with one automaton is highest: at the middle of a string, if it reverses.
+"""What the stack of a language model with one automaton does with strings w w^R: whether it reverses.
 
 python scripts/experiments/highest_stack.py STRINGS CHECKPOINT...
 
-For each model, the best run of the automaton on each of the first 100 strings of a file: in how many strings the run
-first has its greatest height within two symbols of the middle, and the median height that is left at the end.
+For each model, on the first 100 strings of a file: in how many strings the best run of the automaton first has its
+greatest height within two symbols of the middle, and the median height that is left at the end; and means of the
+entropy of all runs, log Z - E[log weight], in nats per symbol, of the posterior probability of a push in the first half,
+and of a pop in the second.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 import statistics
 import sys
 from pathlib import Path
+
+import torch
 
 from fairseq_stack.files import read_lines
 from fairseq_stack.hub.interface import Hub, load
@@ -20,24 +24,41 @@ from fairseq_stack.modules.inspected import InspectedAutomaton
 STRINGS, NEAR = 100, 2
 
 
-def heights(model: Hub, string: str) -> list[int]:
-    """The heights of the best run: before the first symbol of the string, and after each."""
+def inspected(model: Hub, string: str) -> InspectedAutomaton:
+    """What the only stack of a model does."""
     (stack,) = inspect_stacks(model, string)
     assert isinstance(stack, InspectedAutomaton)
-    return [len(elements) for elements in stack.runs[0].stacks()][-len(string.split()) - 1 :]
+    return stack
+
+
+def heights(stack: InspectedAutomaton, length: int) -> list[int]:
+    """The heights of the best run: before the first symbol of a string, and after each."""
+    return [len(elements) for elements in stack.runs[0].stacks()][-length - 1 :]
+
+
+def entropy(stack: InspectedAutomaton) -> float:
+    """The entropy of the runs, in nats."""
+    pairs = zip(stack.posterior, stack.log_weights, strict=True)
+    return stack.log_partition - sum(torch.where(p > 0, p * weights, 0).sum().item() for p, weights in pairs)
 
 
 def main(strings: str, *checkpoints: str) -> None:
     """Print a table."""
-    print("model\tat the middle\tleft at the end")
+    print("model\tat the middle\tleft at the end\tentropy\tpush, first half\tpop, second half")
     for checkpoint in checkpoints:
         model = load(checkpoint)
-        near, left = 0, []
+        near, left, means = 0, [], []
         for string in read_lines(Path(strings))[:STRINGS]:
-            of_run = heights(model, string)
-            near += abs(of_run.index(max(of_run)) - len(string.split()) / 2) <= NEAR
+            length = len(string.split())
+            stack = inspected(model, string)
+            of_run = heights(stack, length)
+            near += abs(of_run.index(max(of_run)) - length / 2) <= NEAR
             left.append(of_run[-1])
-        print(f"{checkpoint}\t{near} of {len(left)}\t{statistics.median(left):g}")
+            operations = stack.operations()[-length:]
+            push, pop = operations[: length // 2, 0].mean().item(), operations[length // 2 :, 2].mean().item()
+            means.append((entropy(stack) / len(stack.inputs), push, pop))
+        columns = "\t".join(f"{statistics.mean(x):.2f}" for x in zip(*means, strict=True))
+        print(f"{checkpoint}\t{near} of {len(left)}\t{statistics.median(left):g}\t{columns}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""scripts/experiments/highest_stack.py: where the stack is highest."""
+"""scripts/experiments/highest_stack.py: what the stack does with strings w w^R."""
 
 from __future__ import annotations
 
@@ -15,4 +15,7 @@ def test_a_model_that_reverses(script: ModuleType, tmp_path: Path, capsys: pytes
     strings.write_text("0 1 1 0 0 1 1 0 1 0 1 1 1 0 1 1 1 1 1 0 0 1 1 1 1 1 0 1 1 1 0 1 0 1 1 0 0 1 1 0\n" * 2)
     model = REPOSITORY / "examples" / "models" / "lstm-nd-unmarked-reversal"
     script.main(str(strings), str(model))
-    assert capsys.readouterr().out.splitlines()[1].startswith(f"{model}\t2 of 2\t")
+    name, near, _, entropy, push, pop = capsys.readouterr().out.splitlines()[1].split("\t")
+    assert (name, near) == (str(model), "2 of 2")
+    assert 0 < float(entropy) < 1
+    assert min(float(push), float(pop)) > 0.5
