@@ -4,8 +4,8 @@ python scripts/experiments/highest_stack.py STRINGS CHECKPOINT...
 
 For each model, on the first 100 strings of a file: in how many strings the best run of the automaton first has its
 greatest height within two symbols of the middle, and the median height that is left at the end; and means of the
-entropy of all runs, log Z - E[log weight], in nats per symbol, of the posterior probability of a push in the first half,
-and of a pop in the second.
+entropy of all runs, log Z - E[log weight], in nats per symbol, and of the posterior probabilities of a push in the
+first half and of a pop in the second.
 """
 
 from __future__ import annotations

@@ -86,7 +86,10 @@ def test_options_of_evaluations(options: str, message: str, capsys: pytest.Captu
     ("arguments", "message"),
     [
         (["prepair"], "fairseq-stack: error: argument SUBCOMMAND: invalid choice: 'prepair'"),
-        (["prepare", "nested-translation", "out", "--train", "5"], "error: unrecognized arguments: --train 5 (see fairseq-stack"),
+        (
+            ["prepare", "nested-translation", "out", "--train", "5"],
+            "error: unrecognized arguments: --train 5 (see fair",
+        ),
     ],
     ids=["typo", "abbreviation"],
 )
