@@ -17,7 +17,7 @@ updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates,
 (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
 the recipe.
 
-protocol=one-turn is how all seeds of LSTM+Nd (ten) and of Tf+Nd (five) found the middle of ww^R: short for
+protocol=one-turn is how all ten seeds of LSTM+Nd and of Tf+Nd found the middle of ww^R: short for
 init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, protocol=paper rate=3e-3 epochs=15.
 """
 
