@@ -1,8 +1,9 @@
 """What the experiments on formal languages share: settings, corpora and the papers' training.
 
 A workflow sets ALL_KINDS, DEFAULT_SEEDS and OWN_SETTINGS before it includes this file, DEFAULT_EPOCHS unless its recipe
-has 60, DEFAULT_LANGUAGES if these are not the papers' five, and PROTOCOLS if it has more than two. It then adds its models, and includes cfl_results.smk. Each
-seed has training and validation data of its own; the test data are the same for all.
+has 60, DEFAULT_LANGUAGES if these are not the papers' five, and PROTOCOLS if it has more than two. It then adds its
+models, and includes cfl_results.smk. Each seed has training and validation data of its own; the test data are the same
+for all.
 """
 
 import json
@@ -27,6 +28,7 @@ PAPER = PROTOCOL == "paper"
 EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS", 60)))
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
+EPOCH_CHECKPOINTS = [] if setting("keep", "no") in (True, "yes") else ["--no-epoch-checkpoints"]  # YAML reads yes as true
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")
 CORPORA, TRAINING, NEEDED = {}, {}, {}
 GROUPS = {}  # for each name in the tables, and each language: the runs
@@ -49,7 +51,7 @@ def add_training(folder, arguments):
     """Train a model in this folder."""
     TRAINING[folder] = [
         *("--task", "stack_language_modeling", "--compact-vocab", "--sample-break-mode", "eos"),
-        *("--tokens-per-sample", 512, "--max-epoch", EPOCHS, "--no-epoch-checkpoints", *arguments),
+        *("--tokens-per-sample", 512, "--max-epoch", EPOCHS, *EPOCH_CHECKPOINTS, *arguments),
     ]
 
 

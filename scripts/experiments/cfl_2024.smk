@@ -7,9 +7,9 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 (recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper), rate (a
 learning rate, or draw), limit (strings in a set, for a quick look), samples (drawn from each model; 1000), threads (of a
 training run, 1), init (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of
-at most so many symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's) and supervised
-(yes: nondeterministic stacks learn what to do with the short strings from parses; no). The best run by validation is
-shown.
+at most so many symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (yes:
+nondeterministic stacks learn what to do with the short strings from parses; no) and keep (yes: the checkpoint of each
+epoch; no). The best run by validation is shown.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
 fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
@@ -23,7 +23,7 @@ init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, pr
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
 ALL_KINDS = f"{DEFAULT_KINDS},lstm-sup-r,lstm-nd-r"
-OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised"}
+OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised", "keep"}
 PROTOCOLS = "recipe, paper or one-turn"
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 ONE_TURN = {"lstm": ("recipe", 1e-2, 10), "tf": ("paper", 3e-3, 15)}  # protocol, rate and epochs of protocol=one-turn
