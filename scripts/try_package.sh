@@ -26,7 +26,7 @@ if ! grep -q '^compiled kernels: compiled kernels, ' doctor.txt; then
     exit 1
 fi
 
-fairseq-stack prepare cfl data --task unmarked-reversal --seed 1 --limit 100 --max-length 50
+fairseq-stack prepare cfl data --task unmarked-reversal --seed 1 --limit 40 --max-length 50 --test-max-length 50
 fairseq-train data/data-bin --user-dir "$user_dir" --task language_modeling --arch stack_transformer_lm_nd_cfl \
     --sample-break-mode eos --optimizer adam --lr 1e-3 --max-tokens 1024 --max-epoch 1 --save-dir checkpoints
 fairseq-eval-lm data/data-bin --user-dir "$user_dir" --path checkpoints/checkpoint_best.pt \

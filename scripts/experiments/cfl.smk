@@ -28,7 +28,7 @@ PAPER = PROTOCOL == "paper"
 EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS", 60)))
 STRINGS = min(int(setting("limit", 10000)), 10000)
 SAMPLES = int(setting("samples", 1000))
-EPOCH_CHECKPOINTS = [] if setting("keep", "no") in (True, "yes") else ["--no-epoch-checkpoints"]  # YAML reads yes as true
+EPOCH_CHECKPOINTS = [] if is_yes("keep") else ["--no-epoch-checkpoints"]
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")
 CORPORA, TRAINING, NEEDED = {}, {}, {}
 GROUPS = {}  # for each name in the tables, and each language: the runs

@@ -42,7 +42,7 @@ include: "cfl.smk"
 SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
 INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
 BEGINNING = selection("init", "short", "supervised")
-SUPERVISED = setting("supervised", "no") in (True, "yes")  # YAML reads yes as true
+SUPERVISED = is_yes("supervised")
 if SUPERVISED and not (SHORT and all("-nd" in kind for kind in KINDS)):
     refuse("supervised=yes: expected short=N and kinds of tf-nd,lstm-nd,lstm-nd-r")
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"

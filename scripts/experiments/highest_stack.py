@@ -54,9 +54,9 @@ def main(strings: str, *checkpoints: str) -> None:
             of_run = heights(stack, length)
             near += abs(of_run.index(max(of_run)) - length / 2) <= NEAR
             left.append(of_run[-1])
-            operations = stack.operations()[-length:]
-            push, pop = operations[: length // 2, 0].mean().item(), operations[length // 2 :, 2].mean().item()
-            means.append((entropy(stack) / len(stack.inputs), push, pop))
+            push, pop = (stack.actions[name][-length:] for name in ("push", "pop"))
+            half = length // 2
+            means.append((entropy(stack) / len(stack.inputs), push[:half].mean().item(), pop[half:].mean().item()))
         columns = "\t".join(f"{statistics.mean(x):.2f}" for x in zip(*means, strict=True))
         print(f"{checkpoint}\t{near} of {len(left)}\t{statistics.median(left):g}\t{columns}")
 

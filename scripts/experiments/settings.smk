@@ -28,6 +28,14 @@ def setting_list(name, default):
     return str(setting(name, default)).split(",")
 
 
+def is_yes(name):
+    """Whether a setting is yes, not no, its default."""
+    value = setting(name, "no")
+    if value not in (True, False, "yes", "no"):  # YAML reads yes as true
+        refuse(f"{name}={value}: expected yes or no")
+    return value in (True, "yes")
+
+
 def chosen(name, known, default=None):
     """The values of a setting, which are some of these; by default all of them."""
     values = setting_list(name, default or known)

@@ -1,4 +1,4 @@
-"""What tests read of the folder of a corpus."""
+"""A small corpus, and what tests read of the folder of one."""
 
 from __future__ import annotations
 

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
+import torch
 
+from fairseq_stack.ops import transition_posterior
 from tests.commands.running import REPOSITORY
+
+
+def test_the_entropy_of_runs_of_one_step(script: ModuleType) -> None:
+    """Each run takes another transition, so the entropy of runs is that of the posterior of transitions."""
+    shapes = (1, 1, 2, 3, 2, 3), (1, 1, 2, 3, 2, 3), (1, 1, 2, 3, 2)
+    weights = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+    weights[1][..., 0] = -torch.inf
+    log_partition = torch.logsumexp(torch.cat([x[0, 0, 0, 0].flatten() for x in weights[:2]]), 0).item()
+    posterior = transition_posterior(*weights)
+    p = torch.cat([x.flatten() for x in posterior])
+    p = p[p > 0]
+    stack = SimpleNamespace(posterior=posterior, log_weights=weights, log_partition=log_partition)
+    assert script.entropy(stack) == pytest.approx(-(p * p.log()).sum().item(), rel=1e-9)
 
 
 def test_a_model_that_reverses(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
