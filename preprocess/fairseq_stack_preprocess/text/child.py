@@ -1,6 +1,6 @@
 """Run fairseq-preprocess as a child that ends whenever its parent ends: ``python child.py PARENT ARGUMENT...``.
 
-If the parent were killed, a child that lived on would write into a folder that the next run removes.
+If the parent is stopped, the processes of ``--workers`` would otherwise wait for work for ever.
 """
 
 from __future__ import annotations

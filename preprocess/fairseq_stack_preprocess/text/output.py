@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -12,7 +14,6 @@ from ..errors import PrepareError
 from ..layout import TEXT
 from .binarise import require_fairseq
 from .replacing import check_replaceable
-from .staging import Staging, clear_leftovers, hidden_folders
 
 
 def create_text(path: Path) -> TextIO:
@@ -61,7 +62,7 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 
     If the block raises (KeyboardInterrupt included) the hidden folder and any parent folders made for it are
     removed, and ``target`` is unchanged. With ``force`` an existing ``target`` stays in place until the new folder is
-    complete. What earlier runs left beside ``target`` when they were killed is tidied up first (:mod:`.staging`).
+    complete.
 
     Raises:
         PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is not a folder,
@@ -69,23 +70,26 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             the block fails to write a file.
     """
     target = Path(os.path.realpath(target))
-    clear_leftovers(target)
     _check_existing(target, force)
     missing = [parent for parent in target.parents if not os.path.lexists(parent)]
     try:
         with _refused(f"cannot make the folder {target.parent}"):
             for parent in reversed(missing):
                 parent.mkdir()
-        staging = Staging.beside(target)
+        with _refused(f"cannot write to {target.parent}"):
+            hidden = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.partial-", dir=target.parent))
+        new, old = hidden / "new", hidden / "old"
         try:
-            with _refused(f"cannot write to {target.parent}"):
-                staging.make()
-            staging.new.mkdir()
-            yield staging.new
+            new.mkdir()
+            yield new
             _check_existing(target, force)  # once more: the work may have taken hours
-            staging.install()
+            if os.path.lexists(target):
+                target.rename(old)
+            new.rename(target)
         finally:
-            staging.settle()
+            if os.path.lexists(old) and not os.path.lexists(target):
+                old.rename(target)
+            shutil.rmtree(hidden, ignore_errors=True)
     except BaseException as error:
         for parent in missing:
             with contextlib.suppress(OSError):
@@ -98,8 +102,7 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 def check_target(target: Path, *, force: bool = False) -> None:
     """Raise PrepareError if :func:`output_folder` would refuse ``target``, without writing anything."""
     target = Path(os.path.realpath(target))
-    moved_away = [folder / "old" for folder in hidden_folders(target) if (folder / "new").exists()]
-    _check_existing(target if os.path.lexists(target) else next(filter(os.path.lexists, moved_away), target), force)
+    _check_existing(target, force)
     parent = next(parent for parent in target.parents if os.path.lexists(parent))
     if not parent.is_dir():
         raise PrepareError(f"cannot write to {parent}: Not a directory")

@@ -11,7 +11,6 @@ import pytest
 
 from fairseq_stack_preprocess.cfl import language_corpus
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text import output
 from fairseq_stack_preprocess.text.output import check_target, output_folder
 from tests.preprocess.corpus_folders import manifest_of, small, snapshot
 
@@ -86,25 +85,6 @@ def test_what_appears_during_the_work_is_kept(corpus: Path) -> None:
         (corpus / "notes").write_text("mine")
     assert snapshot(corpus) == {**before, "notes": b"mine"}
     assert [path.name for path in corpus.parent.iterdir()] == ["corpus"]
-
-
-@pytest.mark.parametrize("name", ["notes", "text/train.txt"])
-def test_what_is_written_at_the_last_moment_is_kept_and_named(
-    name: str, corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = snapshot(corpus)
-    install = output.Staging.install
-
-    def late(staging: output.Staging) -> None:
-        (corpus / name).write_text("mine")
-        install(staging)
-
-    monkeypatch.setattr(output.Staging, "install", late)
-    language_corpus.prepare(OTHER, corpus, force=True)
-    (hidden,) = (path for path in corpus.parent.iterdir() if path != corpus)
-    assert snapshot(hidden / "old") == {**before, name: b"mine"}
-    assert manifest_of(corpus)["options"]["seed"] == 1
-    assert f"{hidden / 'old'} holds the previous content of {corpus}" in capsys.readouterr().err
 
 
 def test_what_is_a_corpus_is_replaced(corpus: Path, tmp_path: Path) -> None:
