@@ -19,6 +19,8 @@ from fairseq_stack.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from fairseq_stack.modules import (
+        DeltaAttention,
+        DeltaStackAttention,
         NondeterministicStackAttention,
         StackAttention,
         StackLSTM,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "DeltaAttention",
+    "DeltaStackAttention",
     "LSTMOptions",
     "NondeterministicStackAttention",
     "StackAttention",

@@ -76,6 +76,7 @@ def test_names_of_the_package() -> None:
     program = """
 from fairseq_stack import *
 import fairseq_stack
+import fairseq_stack.inspection.pictures
 layer = NondeterministicStackAttention(8, 2, 3, 5)
 model = StackTransformerLM(TransformerOptions(stack_layers="sup-4", decoder_embed_dim=8, decoder_ffn_embed_dim=8), 9)
 print(*(name for name in fairseq_stack.__all__ if name not in globals()), hasattr(fairseq_stack, "StackTransformerLn"))

@@ -12,14 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.inspection.operations import MeanOperations
-from fairseq_stack.inspection.readings import Named, Readings, principal_components
+from fairseq_stack.inspection.principal_components import principal_components
 from fairseq_stack.inspection.texts import spelt
 from fairseq_stack.modules import InspectedAutomaton, InspectedStack, InspectedStratification
 from fairseq_stack.modules.inspected import OPERATIONS
@@ -34,6 +33,10 @@ from fairseq_stack.plots.stack_drawings import (
     width_for,
 )
 from fairseq_stack.plots.style import figure, grid, require_matplotlib
+
+if TYPE_CHECKING:  # they need fairseq
+    from fairseq_stack.inspection.operations import MeanOperations
+    from fairseq_stack.inspection.readings import Named, Readings
 
 MOST_TRANSITIONS = 12
 """A picture shows at most so many transitions."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fairseq_stack.evaluation import latex
-from fairseq_stack.inspection.operations import MeanOperations
 from fairseq_stack.modules import InspectedAutomaton
 from fairseq_stack.ops.nondeterministic import StackEdge, StackNode, Step
+
+if TYPE_CHECKING:  # it needs fairseq
+    from fairseq_stack.inspection.operations import MeanOperations
 
 
 def spelt(step: Step) -> str:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu, softplus
 
-from fairseq_stack.modules._shapes import check_shape
+from fairseq_stack.modules._shapes import check_shape, check_sizes
 from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
 from fairseq_stack.ops import DeltaRuleState, computation_dtype
 from fairseq_stack.ops._states import BatchState
@@ -155,6 +155,8 @@ class DeltaAttention(StatefulAttention):
         convolution: int = 4,
         output_gate: bool = False,
     ) -> None:
+        check_sizes(model_size=model_size, num_heads=num_heads, num_updates=num_updates)
+        check_sizes(key_size=key_size, value_size=value_size)
         super().__init__(model_size, model_size)
         self.num_heads, self.key_size, self.value_size = num_heads, key_size, value_size
         self.num_updates, self.beta_scale = num_updates, beta_scale

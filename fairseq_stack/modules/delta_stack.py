@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.modules._shapes import check_sizes
 from fairseq_stack.modules.delta import DeltaAttention, DeltaState, OfHeads, Updates, as_rows
 from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.modules.stateful_attention import at_least_float32
@@ -73,6 +74,7 @@ class DeltaStackAttention(DeltaAttention):
     ) -> None:
         if reading not in ("previous", "current"):
             raise ValueError(f"reading: expected 'previous' or 'current', got {reading!r}")
+        check_sizes(num_cells=num_cells)
         super().__init__(model_size, num_heads, key_size, value_size, **options)
         self.num_cells, self.reading, self.clamped = num_cells, reading, clamped
         self.first_kappa, self.action_gain = kappa, action_gain

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.modules._shapes import check_sizes
 from fairseq_stack.modules.inspected import InspectedAutomaton, posterior_actions
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation, at_least_float32
 from fairseq_stack.ops import (
@@ -65,8 +66,7 @@ class AutomatonStackAttention(StackAttention):
         window: int | None = None,
         **options: bool,
     ) -> None:
-        if window is not None and window < 1:
-            raise ValueError(f"window: expected at least 1, got {window}")
+        check_sizes(num_states=num_states, num_symbols=num_symbols, window=window)
         num_tops = num_states * num_symbols
         num_actions = num_tops * (2 * num_tops + num_states)
         super().__init__(model_size, num_actions, size, reading_size, value_activation, **options)

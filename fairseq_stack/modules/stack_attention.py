@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from fairseq_stack.modules._shapes import check_shape
+from fairseq_stack.modules._shapes import check_shape, check_sizes
 from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
 from fairseq_stack.ops import ControlledStack, step_through
 
@@ -52,6 +52,7 @@ class StackAttention(StatefulAttention):
         bias: bool = False,
         learned_values: bool = True,
     ) -> None:
+        check_sizes(model_size=model_size, size=value_size)
         super().__init__(model_size, model_size if output else reading_size)
         if value_activation not in self.value_activations:
             raise ValueError(f"value_activation: expected one of {self.value_activations}, got {value_activation!r}")
@@ -124,6 +125,9 @@ class StackAttention(StatefulAttention):
     def initial_reading(self, batch_size: int) -> Tensor:
         """The reading r_0 of the stack before the first step, (B, d_r): 0 unless something lies on it."""
         return self.actions.weight.new_zeros(batch_size, self.reading_size)
+
+    def arguments_of(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        return self.arguments(*self._projected(inputs))
 
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         """The arguments of the kind's op, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m).

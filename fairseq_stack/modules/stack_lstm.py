@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear, pad
 
-from fairseq_stack.modules._shapes import check_shape
+from fairseq_stack.modules._shapes import check_shape, check_sizes
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
@@ -50,7 +50,8 @@ class StackLSTM(nn.Module):
         reading_in_output: whether y_t, whose size is ``output_size``, is [h_t; r_t]: "+R" in DuSell & Cotterell (2025).
 
     Raises:
-        ValueError: a stack is for inputs of another size, or has an output of its own.
+        ValueError: a stack is of another kind or for inputs of another size, or has an output of its own; or another
+            argument has no meaning.
     """
 
     def __init__(
@@ -67,7 +68,12 @@ class StackLSTM(nn.Module):
         reading_in_output: bool = False,
     ) -> None:
         super().__init__()
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        if controller not in NUM_GATES:
+            raise ValueError(f"controller: expected one of {tuple(NUM_GATES)}, got {controller!r}")
         for stack in stacks:
+            if not isinstance(stack, StackAttention):
+                raise ValueError(f"stacks: expected sublayers of StackAttention, got {type(stack).__name__}")
             if stack.model_size != hidden_size:
                 raise ValueError(f"stacks: expected model_size {hidden_size} like hidden_size, got {stack.model_size}")
             if not isinstance(stack.output, nn.Identity):
@@ -94,10 +100,11 @@ class StackLSTM(nn.Module):
     ) -> tuple[Tensor, StackLSTMState | None]:
         """Map x_1..x_n to y_1..y_n.
 
-        From the initial state, all steps are one compiled operation; if the last state is wanted, only in evaluation
-        without gradients. It needs an LSTM of one layer with less than 512 hidden units and h_0 = 0, the CPU, the
-        compiled kernels, float32 or float64, and stacks that it knows. Otherwise, and where autocast or ``torch.func``
-        changes the computation, the steps are taken one by one.
+        From the initial state, all steps are one compiled operation, and the state after them, if it is wanted, takes a
+        second pass over the stacks; in training with recurrent dropout there is none. The operation needs an LSTM of
+        one layer with less than 512 hidden units and h_0 = 0, the CPU, the compiled kernels, float32 or float64, and
+        stacks that it knows. Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are
+        taken one by one.
 
         Args:
             inputs: (B, n, d); or (B, n), integers from 0 to d - 1 that stand for one-hot vectors, and -1 for the vector
@@ -113,7 +120,7 @@ class StackLSTM(nn.Module):
         """
         self._check(inputs, "B" if state is None else len(state.hidden), "n")
         gates, weights = self._input_gates(inputs), self._weights()
-        if state is None and not (return_state and (self.training or torch.is_grad_enabled())):
+        if state is None and not (return_state and self.training and self.recurrent_dropout > 0):
             hidden = self._all_steps(gates, weights)
             if hidden is not None:
                 readings = [stack(hidden) for stack in self.stacks] if self.reading_in_output else []

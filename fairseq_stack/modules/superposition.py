@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from fairseq_stack.modules._shapes import check_sizes
 from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
 from fairseq_stack.ops import (
@@ -49,8 +50,7 @@ class SuperpositionStackAttention(StackAttention):
     ) -> None:
         if push_inputs and size != model_size:
             raise ValueError(f"size: expected {model_size}, the size of the inputs that are pushed, got {size}")
-        if depth_limit is not None and depth_limit < 1:
-            raise ValueError(f"depth_limit: expected at least 1, got {depth_limit}")
+        check_sizes(depth_limit=depth_limit)
         super().__init__(model_size, 3, size, size, value_activation, learned_values=not push_inputs, **options)
         self.push_inputs = push_inputs
         self.depth_limit = depth_limit

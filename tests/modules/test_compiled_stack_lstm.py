@@ -52,24 +52,24 @@ def test_values_and_gradients_are_those_of_the_steps(name: str, batch_size: int,
     lstm, inputs = make(name), random_inputs(batch_size, length).requires_grad_()
     actual, _ = lstm(inputs, return_state=False)
     assert not steps
-    expected, _ = lstm(inputs)
+    expected, _ = lstm(inputs, lstm.initial_state(batch_size))
     assert len(steps) == length
     assert_agree(actual, expected, [inputs, *lstm.parameters()], 1e-10)
 
 
-@torch.no_grad()
 @EACH
 @pytest.mark.parametrize(("length", "recurrent_dropout"), [(0, 0), (1, 0), (6, 0), (6, 0.4)])
 def test_the_state_after_them_is_that_of_the_steps(
     name: str, length: int, recurrent_dropout: float, steps: list[int]
 ) -> None:
-    lstm, inputs = make(name).eval(), random_inputs(length=length + 3)
-    lstm.recurrent_dropout = recurrent_dropout
+    lstm, inputs = make(name), random_inputs(length=length + 3).requires_grad_()
+    lstm.train(recurrent_dropout == 0).recurrent_dropout = recurrent_dropout
     expected, _ = lstm(inputs, lstm.initial_state(3))
     assert len(steps) == length + 3
     _, state = lstm(inputs[:, :length])
     assert len(steps) == length + 3, "none of the first steps is taken again"
-    assert_normwise_close(lstm(inputs[:, length:], state)[0], expected[:, length:], 1e-10)
+    actual, _ = lstm(inputs[:, length:], state)
+    assert_agree(actual, expected[:, length:], [inputs, *lstm.parameters()], 1e-10)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -80,7 +80,7 @@ def test_recurrent_dropout_draws_the_numbers_that_the_steps_draw(training: bool,
     drawn = torch.rand(1)
     assert not steps
     torch.manual_seed(5)
-    assert_normwise_close(actual, lstm(inputs)[0], 1e-12)
+    assert_normwise_close(actual, lstm(inputs, lstm.initial_state(3))[0], 1e-12)
     assert torch.equal(drawn, torch.rand(1))
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from fairseq_stack.modules import (
+    DeltaStackAttention,
     NondeterministicStackAttention,
     StackLSTM,
     SuperpositionStackAttention,
@@ -109,6 +111,23 @@ def test_wrong_inputs(return_state: bool) -> None:
     for inputs, message in ((torch.randn(3), "(2, 3), got (3,)"), (torch.tensor([[0], [1]]), "(2), got (2, 1)")):
         with pytest.raises(ValueError, match=re.escape(f"inputs: expected shape {message}")):
             lstm.step(inputs, lstm.initial_state(2))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: NondeterministicStackAttention(4, 2, 0, 5), "num_symbols: expected at least 1, got 0"),
+        (lambda: NondeterministicStackAttention(4, 2, 3, 5, window=0), "window: expected at least 1, got 0"),
+        (lambda: SuperpositionStackAttention(4, -1), "size: expected at least 1, got -1"),
+        (lambda: DeltaStackAttention(4, 1, 2, 2, 0), "num_cells: expected at least 1, got 0"),
+        (lambda: StackLSTM(3, 0), "hidden_size: expected at least 1, got 0"),
+        (lambda: StackLSTM(3, 4, controller="gru"), "controller: expected one of ('lstm', 'rnn'), got 'gru'"),
+        (lambda: StackLSTM(3, 4, [DeltaStackAttention(4, 1, 2, 2, 3)]), "stacks: expected sublayers of StackAttention"),
+    ],
+)
+def test_wrong_sizes(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        wrong()
 
 
 def test_stacks_that_do_not_fit() -> None:
