@@ -73,7 +73,7 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
     ("cfl out --grammar x", "--strip-cr --limit 1", {"train_size": 1, "valid_size": 1, "test_per_length": 1}),
     (
         "cfl out --task bounded-dyck",
-        "--valid-rule iid --bracket-types 3 --max-depth 4 --min-length 2 --max-length 30 --valid-size 6 "
+        "--bracket-types 3 --max-depth 4 --min-length 2 --max-length 30 --valid-size 6 "
         "--train-size 50 --test-size 70 --distance-size 8 --distance-max-depth 9 --distance-max-length 100 "
         "--depth-from 5 --depth-to 6 --depth-strings 7 --seed 1 --test-seed 2 --limit 7",
         {"valid_size": 6, **dict.fromkeys(("train_size", "test_size", "distance_size", "depth_strings"), 7)},

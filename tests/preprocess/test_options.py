@@ -58,7 +58,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("bounded", {"min_length": 5, "max_length": 5}, "--max-length must be at least 6, got 5"),
     ("bounded", {"depth_from": 9, "depth_to": 8}, "--depth-to must be at least 9, got 8"),
     ("bounded", {"bracket_types": 0}, "--bracket-types must be greater than 0 and less than 10000, got 0"),
-    ("bounded", {"valid_rule": "ood"}, "--valid-rule must be one of sample, iid, got 'ood'"),
     ("nested", {"valid_size": 10**9}, "--valid-size must be at most 100000000, got 1000000000"),
     ("nested", {"depth": 31}, "--depth must be at most 30, got 31"),
     ("mt", {"source": "de-"}, "--source: expected letters, digits, _ and - such as de or pt-BR, got 'de-'"),

@@ -102,12 +102,6 @@ def _add_bounded(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(BOUNDED, f"Options above have other defaults:\n{defaults}")
     add_number(group, "--max-depth", default.max_depth, "maximum number of open brackets")
     add_number(group, "--test-size", default.test_size, "strings in test")
-    group.add_argument(
-        "--valid-rule",
-        choices=bounded_dyck.VALID_RULES,
-        help="draw valid like train, or keep only new strings whose top-level groups have depth profiles that occur "
-        f"in train, as in the authors' validation files (default: {default.valid_rule})",
-    )
     add_number(group, "--distance-size", default.distance_size, "strings in text/distance.txt")
     add_number(
         group,
