@@ -78,29 +78,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("formula", {"depth": 101}, "--depth must be at most 100, got 101"),
     ("questions", {"task": "passives"}, "--task must be one of question-formation, tense-reinflection, got 'passives'"),
     ("questions", {"weights": "mine"}, "--weights must be one of released, grammar, got 'mine'"),
-    (
-        "questions",
-        {"subject_weights": (1, 1)},
-        "--subject-weights must be 5 numbers from 0 to 1e+100, for simple, PP, ",
-    ),
-    ("tenses", {"subject_weights": (1, 1, 1, 1, -1)}, "--subject-weights must be 5 numbers from 0 to 1e+100, "),
-    ("tenses", {"verb_phrase_weights": (1, 1, 1, 1, 1, math.nan)}, "--verb-phrase-weights must be 6 numbers from 0 "),
-    (
-        "questions",
-        {"subject_weights": (1, 1, 1, 0, 0)},
-        "--subject-weights: gen of question-formation needs a weight greater than 0 for one of RSt, RSi",
-    ),
-    (
-        "questions",
-        {"verb_phrase_weights": (0, 0, 0, 1, 1, 1)},
-        "--verb-phrase-weights: gen of question-formation needs a weight greater than 0 for one of I, simple, PP",
-    ),
-    (
-        "tenses",
-        {"subject_weights": (1, 0, 0, 0, 1)},
-        "--subject-weights: gen of tense-reinflection needs a weight greater than 0 for one of PP, RO, RSt",
-    ),
-    ("tenses", {"verb_phrase_weights": (0,) * 6}, "--verb-phrase-weights: gen of tense-reinflection needs a weight "),
 ]
 NEW: dict[str, Any] = {"cfl": cfl.Options, "task": transduction.Options}
 NOT_TOGETHER: list[tuple[str, dict[str, Any], str]] = [
