@@ -69,7 +69,6 @@ def test_preset_is_downloaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert not (tmp_path / "out.raw").exists()
     assert cli.main(arguments) == 0
     assert (tmp_path / "out" / "text" / "test.en").read_text().split("\n")[:-1] == ENGLISH
-    assert manifest_of(tmp_path / "out")["options"]["sample_rule"] == "authors"
     raw_files = {path.name for path in (tmp_path / "out.raw").rglob("*") if path.is_file()}
     assert len(raw_files) == 6
     capsys.readouterr()

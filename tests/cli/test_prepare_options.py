@@ -31,7 +31,6 @@ P = Path("x")
 FILES = "--train x --valid x --test x"
 MT = f"mt out --source de --target en {FILES}"
 NATURAL = f"transduction out --task natural_agreement {FILES}"
-SECTIONS = "ptb out --raw x --train-sections 0-2 --valid-sections 23 --test-sections 24"
 TREES = "treebank out --train x y --valid x --test x"
 HARDEST = {name: 1.5 + number for number, name in enumerate(LANGUAGES["hardest-cfl"].defaults)}
 HARDEST["semicolon_probability"] = 0.5
@@ -50,7 +49,6 @@ DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     ("nested-translation out", nested, nested.Options()),
     (MT, mt, mt.Options("de", "en", (P,), P, P)),
     ("ptb out --raw x", ptb, ptb.Options(P)),
-    (SECTIONS, ptb, ptb.Options(P, (0, 1, 2), (23,), (24,))),
     ("ptb out --raw x --mikolov sentences", mikolov, mikolov.Options(P)),
     ("ptb out --raw x --mikolov stream", mikolov, mikolov.Options(P, form="stream")),
     (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,))),
@@ -88,11 +86,11 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
     (
         MT,
         "--sample 9 --seed 4 --max-ratio 3.0 --max-chars 99 --pieces 60 --piece-threshold 2 --limit 5 --strip-cr "
-        "--sample-rule authors --drop-lone-periods --filter-all --no-joint --hard-limit --moses --normalization nfc "
+        "--drop-lone-periods --filter-all --no-joint --hard-limit --moses --normalization nfc "
         "--piece-normalization nmt_nfkc --keep-separators",
         {},
     ),
-    (SECTIONS, "--slips --limit 3 --strip-cr", {}),
+    ("ptb out --raw x", "--slips --limit 3 --strip-cr", {}),
     ("ptb out --raw x --mikolov stream", "--limit 3 --strip-cr", {}),
     (TREES, "--rare-words keep --limit 2 --strip-cr", {}),
     (TREES, "--pieces 9", {}),
@@ -179,7 +177,6 @@ MISTAKES = {
     "mt out --preset europarl-dusell-2024 --workers 100000": "--workers must be at most ",
     "ptb out --raw nowhere": "--raw nowhere is not a folder",
     "ptb out --raw . --mikolov stream --slips": "--slips is for trees",
-    "ptb out --raw . --mikolov stream --test-sections 1": "--test-sections is for trees; Mikolov's text is already",
     f"{TREES} --piece-model nowhere": "--train x: no such file or folder",
     "treebank out --train bad --valid bad --test bad --piece-model nowhere": "nowhere: No such file or directory",
     "treebank out --train bad --valid bad --test bad --gpt2 nowhere": "--gpt2 nowhere: expected a folder with",

@@ -66,8 +66,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("mt", {"train": ()}, "--train: expected at least one prefix"),
     ("mt", {"max_ratio": math.nan}, "--max-ratio must be at least 1, got nan"),
     ("mt", {"normalization": "nfd"}, "--normalization: expected one of nfkc, nfc, none, got 'nfd'"),
-    ("mt", {"sample_rule": "first"}, "--sample-rule: expected one of reservoir, authors, got 'first'"),
-    ("ptb", {"valid_sections": (2, 24)}, "--valid-sections: section 02 is in train already"),
     ("mikolov", {"form": "words"}, "--mikolov must be one of sentences, stream, got 'words'"),
     ("treebank", {"rare_words": "unk"}, "--rare-words must be one of classes, keep, got 'unk'"),
     ("treebank", {"pieces": 9, "piece_model": P}, "--pieces trains a model and --piece-model names one: give only"),

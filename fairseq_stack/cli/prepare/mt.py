@@ -10,7 +10,7 @@ from fairseq_stack_preprocess.errors import PrepareError, require_at_least, requ
 from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.mt import translation_corpus as corpus
 from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText
-from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, SAMPLE_RULES, Options
+from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, Options
 from fairseq_stack_preprocess.text.output import check_target
 
 from ..arguments import Subparsers
@@ -82,9 +82,6 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         group, "--filter-all", "also filter valid and test, except by the ratio; otherwise all their pairs are kept"
     )
     _add_value(group, "--sample", int, "N", "keep a random sample of N training pairs")
-    _add_choice(
-        group, "--sample-rule", SAMPLE_RULES, "reservoir: one pass, in corpus order; authors: the rule of the preset"
-    )
     _add_value(group, "--seed", int, "N", "seed of the sample")
 
 

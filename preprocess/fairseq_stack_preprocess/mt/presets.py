@@ -61,7 +61,6 @@ PRESETS = {
             "drop_lone_periods": True,
             "filter_all": True,
             "sample": 100_000,
-            "sample_rule": "authors",
             "seed": 123,
             "pieces": 32_000,
             "piece_threshold": 50,
