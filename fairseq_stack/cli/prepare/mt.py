@@ -21,9 +21,9 @@ Parallel text for translation: normalised, filtered, sampled, cut into BPE piece
 by SentencePiece, and binarised. FOLDER/text has the text before BPE; its
 test.TARGET is the reference for sacrebleu. FOLDER/pieces has the pieces.
 
-PREFIX stands for PREFIX.SOURCE and PREFIX.TARGET (one sentence per line), for
-PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm, or for PREFIX.xml (as in WMT).
-Each of these files may end in .gz.
+PREFIX stands for PREFIX.SOURCE and PREFIX.TARGET (one sentence per line), or for
+PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm (as in WMT). Each of these files may
+end in .gz.
 
 --preset sets options as in a paper; options that you give override it. It reads
 its text from the folder --raw, and downloads missing files into this folder."""

@@ -3,8 +3,7 @@
 A corpus is named by the PREFIX of its files. With German and English, PREFIX is one of
 
 - plain text, ``PREFIX.de`` and ``PREFIX.en``;
-- WMT's older test sets, ``PREFIX-src.de.sgm`` and ``PREFIX-ref.en.sgm``;
-- WMT's newer test sets, ``PREFIX.xml`` for both;
+- WMT's test sets up to 2020, ``PREFIX-src.de.sgm`` and ``PREFIX-ref.en.sgm``;
 
 each of them plain or with ``.gz`` at the end of its name.
 """
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from ..errors import PrepareError
 from ..text.streams import read_blocks, require_file
-from .wmt_markup import Pair, read_sgm_pairs, read_xml_pairs
+from .wmt_markup import Pair, read_sgm_pairs
 
 Transform = Callable[[str], str]
 """Changes characters of a text of one or more lines, but not where lines end."""
@@ -30,9 +29,9 @@ class PairedFiles:
     """The files of one corpus.
 
     Attributes:
-        form: ``plain``, ``sgm`` or ``xml``.
+        form: ``plain`` or ``sgm``.
         source: the file with the source sentences.
-        target: the file with the target sentences; for ``xml`` the same file.
+        target: the file with the target sentences.
     """
 
     form: str
@@ -40,8 +39,8 @@ class PairedFiles:
     target: Path
 
     def paths(self) -> tuple[Path, ...]:
-        """Each file once."""
-        return (self.source,) if self.source == self.target else (self.source, self.target)
+        """Both."""
+        return self.source, self.target
 
 
 def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
@@ -52,7 +51,7 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
     """
     files = look_for_files(prefix, source, target)
     if files is None:
-        wanted = "; ".join(" and ".join(dict.fromkeys(names)) for names in _names(prefix, source, target).values())
+        wanted = "; ".join(" and ".join(names) for names in _names(prefix, source, target).values())
         raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
     return files
 
@@ -88,7 +87,6 @@ def _names(prefix: Path, source: str, target: str) -> dict[str, tuple[str, str]]
     return {
         "plain": (f"{prefix}.{source}", f"{prefix}.{target}"),
         "sgm": (f"{prefix}-src.{source}.sgm", f"{prefix}-ref.{target}.sgm"),
-        "xml": (f"{prefix}.xml", f"{prefix}.xml"),
     }
 
 
@@ -102,8 +100,6 @@ def _plain_or_compressed(name: str) -> Path | None:
 
 def read_pairs(
     files: PairedFiles,
-    source: str,
-    target: str,
     transform: tuple[Transform, Transform],
     *,
     strip_cr: bool = False,
@@ -113,9 +109,8 @@ def read_pairs(
 
     Args:
         files: where they are.
-        source: the source language (likewise ``target``), which ``xml`` names its sides by.
         transform: what is applied to the source and to the target text.
-        strip_cr: whether CR LF ends a line of plain text or ``.sgm``.
+        strip_cr: whether CR LF ends a line.
         keep_separators: whether :data:`.streams.SEPARATORS` are characters like any other.
 
     Raises:
@@ -124,11 +119,8 @@ def read_pairs(
     if files.form == "plain":
         yield from _read_plain(files, transform, strip_cr, keep_separators)
         return
-    if files.form == "sgm":
-        pairs = read_sgm_pairs(files.source, files.target, strip_cr=strip_cr, keep_separators=keep_separators)
-    else:
-        pairs = read_xml_pairs(files.source, source, target, keep_separators=keep_separators)
     count = 0
+    pairs = read_sgm_pairs(files.source, files.target, strip_cr=strip_cr, keep_separators=keep_separators)
     for ours, theirs in pairs:
         count += 1
         yield transform[0](ours), transform[1](theirs)
