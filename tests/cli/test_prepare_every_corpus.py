@@ -93,12 +93,6 @@ OF_FILES = [
         {f"{split}.mrg": TREE * 3 for split in ("train", "valid", "test")},
         "valid.mrg",
     ),
-    Corpus(
-        "transduction natural_agreement",
-        "--task natural_agreement --train {raw}/train.tsv --valid {raw}/valid.tsv --test {raw}/test.tsv",
-        {f"{split}.tsv": "VBZ\tder Löwe\nVBP\tdie Löwen im Käfig\nVBZ\tes ö\n" for split in ("train", "valid", "test")},
-        "valid.tsv",
-    ),
 ]
 DRAWN = [
     Corpus("cfl --task", f"--task dyck {LENGTHS} {SIZES}"),
@@ -232,7 +226,7 @@ def check_manifest(corpus: Corpus, raw: Path, out: Path) -> None:
     assert {"fairseq_stack", "python"} <= manifest["versions"].keys()
     further = ["gen"] if corpus.name == "transformations" else []
     assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test", *further]
-    read = ("classification", "ptb", "ptb --mikolov", "treebank", "transduction natural_agreement")
+    read = ("classification", "ptb", "ptb --mikolov", "treebank")
     assert ("seed" in manifest["options"]) == (corpus.name not in read)
     assert manifest["outputs"] == describe_files(out)
     hashes = {hashlib.sha256((raw / name).read_bytes()).hexdigest() for name in corpus.files}

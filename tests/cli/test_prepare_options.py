@@ -19,7 +19,6 @@ from fairseq_stack_preprocess.classification import classification_corpus as cla
 from fairseq_stack_preprocess.classification.tasks import TASKS as PROMPTS
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
-from fairseq_stack_preprocess.transduction import natural
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
@@ -30,7 +29,6 @@ from tests.preprocess.corpus_folders import manifest_of
 P = Path("x")
 FILES = "--train x --valid x --test x"
 MT = f"mt out --source de --target en {FILES}"
-NATURAL = f"transduction out --task natural_agreement {FILES}"
 TREES = "treebank out --train x y --valid x --test x"
 HARDEST = {name: 1.5 + number for number, name in enumerate(LANGUAGES["hardest-cfl"].defaults)}
 HARDEST["semicolon_probability"] = 0.5
@@ -53,7 +51,6 @@ DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     ("ptb out --raw x --mikolov stream", mikolov, mikolov.Options(P, form="stream")),
     (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,))),
     *((f"transduction out --task {task}", transduction, transduction.Options(task)) for task in TASKS),
-    (NATURAL, natural, natural.Options(P, P, P)),
     *((f"transformations out --task {task}", transformations, transformations.Options(task)) for task in RULES),
 ]
 
@@ -106,7 +103,6 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
         "--depth 5 --test-set drawn --test-depth 6 --limit 7",
         {"train_size": 7, "valid_size": 7, "test_size": 7},
     ),
-    (NATURAL, "--most-words 3 --max-length 9 --limit 2 --strip-cr", {}),
     ("transformations out --task question-formation", f"{MANY} --gen-size 12 --weights grammar", {}),
     (
         "transformations out --task tense-reinflection",
@@ -182,10 +178,6 @@ MISTAKES = {
     "treebank out --train bad --valid bad --test bad --gpt2 nowhere": "--gpt2 nowhere: expected a folder with",
     f"{TREES} --gpt2 x --pieces 9": "--gpt2 names a tokenizer; it cannot be combined with --pieces or --piece-model",
     "transduction out": "the following arguments are required: --task",
-    "transduction out --task xor --train x": "--train is for natural_agreement; xor is generated",
-    "transduction out --task natural_agreement": "--task natural_agreement needs --train, a file with sentences",
-    f"{NATURAL} --depth 3": "--depth is for generated tasks; natural_agreement is read from files",
-    NATURAL: "--train x: no such file",
     "transformations out": "the following arguments are required: --task",
     "transformations out --task questions": "argument --task: invalid choice: 'questions' (choose from",
     "transformations out --task question-formation --weights 1": "argument --weights: invalid choice: '1' (choose from",

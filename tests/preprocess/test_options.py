@@ -16,7 +16,6 @@ from fairseq_stack_preprocess.classification import classification_corpus as cla
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
-from fairseq_stack_preprocess.transduction import natural
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
 from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
@@ -31,7 +30,6 @@ GOOD: dict[str, Any] = {
     "ptb": ptb.Options(P),
     "mikolov": mikolov.Options(P),
     "treebank": treebank.Options((P,), (P,), (P,)),
-    "natural": natural.Options(P, P, P),
     "copy": transduction.Options("copy", test_set="drawn"),
     "formula": transduction.Options("formula", test_set="drawn"),
     "questions": transformations.Options("question-formation"),
