@@ -164,12 +164,12 @@ def test_missing_file(
 
 
 @of_files
-def test_strip_cr(corpus: Corpus, tmp_path: Path) -> None:
+def test_cr_lf_ends_a_line_as_lf_does(corpus: Corpus, tmp_path: Path) -> None:
     raw = corpus.write(tmp_path / "raw")
     assert cli.main(corpus.arguments(tmp_path / "lf", raw)) == 0
     for name in corpus.files:
         (raw / name).write_bytes((raw / name).read_bytes().replace(b"\n", b"\r\n"))
-    assert cli.main(corpus.arguments(tmp_path / "cr-lf", raw, "--strip-cr")) == 0
+    assert cli.main(corpus.arguments(tmp_path / "cr-lf", raw)) == 0
     assert describe_files(tmp_path / "cr-lf") == describe_files(tmp_path / "lf")
 
 

@@ -65,7 +65,7 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
         {},
     ),
     ("cfl out --task dyck", "--attachments --limit 1", {"train_size": 1, "valid_size": 1, "test_per_length": 1}),
-    ("cfl out --grammar x", "--strip-cr --limit 1", {"train_size": 1, "valid_size": 1, "test_per_length": 1}),
+    ("cfl out --grammar x", "--limit 1", {"train_size": 1, "valid_size": 1, "test_per_length": 1}),
     (
         "cfl out --task bounded-dyck",
         "--bracket-types 3 --max-depth 4 --min-length 2 --max-length 30 --valid-size 6 "
@@ -75,21 +75,21 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
     ),
     (
         f"{EXAMPLES} --task rte",
-        "--test x --labels a=b c=d --label-column e --penn --strip-cr --limit 2",
+        "--test x --labels a=b c=d --label-column e --penn --limit 2",
         {"test": P, "labels": ("a=b", "c=d"), "limit": 2},
     ),
     (f"{EXAMPLES} --template {{a}}", "--template b{c}", {}),
     ("nested-translation out", f"{MANY} --depth 2 --test-depth 4", {}),
     (
         MT,
-        "--sample 9 --seed 4 --max-ratio 3.0 --max-chars 99 --pieces 60 --piece-threshold 2 --limit 5 --strip-cr "
+        "--sample 9 --seed 4 --max-ratio 3.0 --max-chars 99 --pieces 60 --piece-threshold 2 --limit 5 "
         "--drop-lone-periods --filter-all --no-joint --hard-limit --moses --normalization nfc "
         "--piece-normalization nmt_nfkc --keep-separators",
         {},
     ),
-    ("ptb out --raw x", "--slips --limit 3 --strip-cr", {}),
-    ("ptb out --raw x --mikolov stream", "--limit 3 --strip-cr", {}),
-    (TREES, "--rare-words keep --limit 2 --strip-cr", {}),
+    ("ptb out --raw x", "--slips --limit 3", {}),
+    ("ptb out --raw x --mikolov stream", "--limit 3", {}),
+    (TREES, "--rare-words keep --limit 2", {}),
     (TREES, "--pieces 9", {}),
     (TREES, "--gpt2 x", {}),
     (

@@ -14,7 +14,7 @@ from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, Opti
 from fairseq_stack_preprocess.text.output import check_target
 
 from ..arguments import Subparsers
-from ._common import STRIP_CR, add_common, add_number, options_from, refuse, run_corpus
+from ._common import add_common, add_number, options_from, refuse, run_corpus
 
 DESCRIPTION = """\
 Parallel text for translation: normalised, filtered, sampled, cut into BPE pieces
@@ -63,7 +63,6 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, read in this order")
     group.add_argument("--valid", metavar="PREFIX", type=Path, help="validation text")
     group.add_argument("--test", metavar="PREFIX", type=Path, help="test text")
-    _add_switch(group, "--strip-cr", STRIP_CR)
     _add_switch(
         group, "--keep-separators", "accept U+0085, U+2028 and the like within a line; otherwise they are errors"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from fairseq_stack_preprocess.trees import mikolov, ptb
 
 from ..arguments import Subparsers
-from ._common import add_common, add_strip_cr, options_from, refuse, run_corpus
+from ._common import add_common, options_from, refuse, run_corpus
 
 DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
@@ -44,7 +44,6 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--mikolov", choices=mikolov.FORMS, help="RAW holds Mikolov's text; write it as sentences or as one stream"
     )
-    add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 

@@ -102,7 +102,6 @@ def read_pairs(
     files: PairedFiles,
     transform: tuple[Transform, Transform],
     *,
-    strip_cr: bool = False,
     keep_separators: bool = False,
 ) -> Iterator[Pair]:
     """Yield the pairs of a corpus.
@@ -110,17 +109,16 @@ def read_pairs(
     Args:
         files: where they are.
         transform: what is applied to the source and to the target text.
-        strip_cr: whether CR LF ends a line.
         keep_separators: whether :data:`.streams.SEPARATORS` are characters like any other.
 
     Raises:
         PrepareError: the files cannot be read as text, or their sides disagree.
     """
     if files.form == "plain":
-        yield from _read_plain(files, transform, strip_cr, keep_separators)
+        yield from _read_plain(files, transform, keep_separators)
         return
     count = 0
-    pairs = read_sgm_pairs(files.source, files.target, strip_cr=strip_cr, keep_separators=keep_separators)
+    pairs = read_sgm_pairs(files.source, files.target, keep_separators=keep_separators)
     for ours, theirs in pairs:
         count += 1
         yield transform[0](ours), transform[1](theirs)
@@ -128,13 +126,11 @@ def read_pairs(
         raise PrepareError(f"{files.source} is empty: expected a <seg>")
 
 
-def _read_plain(
-    files: PairedFiles, transform: tuple[Transform, Transform], strip_cr: bool, keep_separators: bool
-) -> Iterator[Pair]:
+def _read_plain(files: PairedFiles, transform: tuple[Transform, Transform], keep_separators: bool) -> Iterator[Pair]:
     """Lines of two files. The transform is applied to blocks of lines, which is much faster than to each."""
 
     def lines(path: Path, change: Transform) -> Iterator[str]:
-        blocks = read_blocks(path, strip_cr=strip_cr, keep_separators=keep_separators)
+        blocks = read_blocks(path, keep_separators=keep_separators)
         return chain.from_iterable(change(block).split("\n") for block in blocks)
 
     sides = map(lines, (files.source, files.target), transform)

@@ -68,10 +68,7 @@ def pairs_of(split: str, files: Iterable[PairedFiles], options: Options, report:
         normalizer(options.source, options.normalization, options.moses),
         normalizer(options.target, options.normalization, options.moses),
     )
-    corpora = (
-        read_pairs(corpus, change, strip_cr=options.strip_cr, keep_separators=options.keep_separators)
-        for corpus in files
-    )
+    corpora = (read_pairs(corpus, change, keep_separators=options.keep_separators) for corpus in files)
     pairs = islice(chain.from_iterable(corpora), options.limit)
 
     def counted() -> Iterator[Pair]:

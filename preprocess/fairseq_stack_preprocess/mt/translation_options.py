@@ -40,7 +40,6 @@ class Options:
         hard_limit: whether too little text for so many pieces is an error.
         piece_normalization: SentencePiece's normalization rule.
         joint: whether both languages share the BPE model and the dictionary.
-        strip_cr: whether CR LF is read as LF.
         keep_separators: whether U+0085, U+2028 and the like (:data:`.streams.SEPARATORS`) stay in the text and
             become spaces in pieces, instead of being an error.
         limit: read this many pairs of each split only; None for all.
@@ -68,7 +67,6 @@ class Options:
     hard_limit: bool = False
     piece_normalization: str = "identity"
     joint: bool = True
-    strip_cr: bool = False
     keep_separators: bool = False
     limit: int | None = None
     binarise: bool = True

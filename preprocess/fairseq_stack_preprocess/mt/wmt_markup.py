@@ -36,9 +36,7 @@ class Segment:
         return f"segment {self.number} of document {self.document}"
 
 
-def read_sgm_pairs(
-    source: Path, target: Path, *, strip_cr: bool = False, keep_separators: bool = False
-) -> Iterator[Pair]:
+def read_sgm_pairs(source: Path, target: Path, *, keep_separators: bool = False) -> Iterator[Pair]:
     """Yield the pairs of two ``.sgm`` files; documents and segments must agree, in the same order.
 
     The arguments are the same as for :func:`.streams.read_blocks`.
@@ -47,7 +45,7 @@ def read_sgm_pairs(
         PrepareError: the files disagree, a segment does not end or holds a tag, or see
             :func:`.streams.read_blocks`.
     """
-    sides = (read_sgm(path, strip_cr=strip_cr, keep_separators=keep_separators) for path in (source, target))
+    sides = (read_sgm(path, keep_separators=keep_separators) for path in (source, target))
     for ours, theirs in zip_longest(*sides):
         if ours is None or theirs is None:
             there, absent, segment = (target, source, theirs) if ours is None else (source, target, ours)
@@ -59,11 +57,11 @@ def read_sgm_pairs(
         yield ours.text, theirs.text
 
 
-def read_sgm(path: Path, *, strip_cr: bool = False, keep_separators: bool = False) -> Iterator[Segment]:
+def read_sgm(path: Path, *, keep_separators: bool = False) -> Iterator[Segment]:
     """Yield the segments of a ``.sgm`` file. Character references are resolved; spaces at the ends stay."""
     document, line = "?", 0
     segment: Segment | None = None
-    for line, text in enumerate(read_lines(path, strip_cr=strip_cr, keep_separators=keep_separators), start=1):
+    for line, text in enumerate(read_lines(path, keep_separators=keep_separators), start=1):
         done = 0
         for tag in TAG.finditer(text):
             name, closing = tag[2].lower(), bool(tag[1])

@@ -62,7 +62,6 @@ class Options:
         raw: the folder with the ``.mrg`` files, at any depth.
         slips: whether the accidents in the authors' data are reproduced.
         limit: the maximum number of sentences in each split, the first ones; None: all.
-        strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
@@ -72,7 +71,6 @@ class Options:
     raw: Path
     slips: bool = False
     limit: int | None = None
-    strip_cr: bool = False
     binarise: bool = True
 
     def __post_init__(self) -> None:
@@ -182,7 +180,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
 
 
 def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:
-    sentences: Iterator[Sentence] = read_sentences(files, strip_cr=options.strip_cr)
+    sentences: Iterator[Sentence] = read_sentences(files)
     dropped = Counter[str]()
     if options.slips and split == "train":
         sentences = _without_slip_sentence(sentences, dropped)
