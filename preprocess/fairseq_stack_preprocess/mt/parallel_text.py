@@ -49,36 +49,21 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
     Raises:
         PrepareError: there are none, one side only, or what has such a name is not a file.
     """
-    files = look_for_files(prefix, source, target)
-    if files is None:
-        wanted = "; ".join(" and ".join(names) for names in _names(prefix, source, target).values())
-        raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
-    return files
-
-
-def look_for_files(prefix: Path, source: str, target: str) -> PairedFiles | None:
-    """The same, but None if there are none.
-
-    Raises:
-        PrepareError: there is one side only, or what has such a name is not a file.
-    """
-    for form, names in _names(prefix, source, target).items():
-        ours, theirs = map(_plain_or_compressed, names)
+    names = _names(prefix, source, target)
+    for form, sides in names.items():
+        ours, theirs = map(_plain_or_compressed, sides)
         if ours is not None and theirs is not None:
             return PairedFiles(form, ours, theirs)
         if ours is not None or theirs is not None:
-            there, absent = (ours, names[1]) if theirs is None else (theirs, names[0])
+            there, absent = (ours, sides[1]) if theirs is None else (theirs, sides[0])
             raise PrepareError(f"{there} has no other side: {absent} is missing (as is {absent}.gz)")
-    return None
+    wanted = "; ".join(" and ".join(sides) for sides in names.values())
+    raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
 
 
-def what_is_read(prefixes: Iterable[Path], source: str, target: str) -> str:
-    """The files of the corpora PREFIX and their sizes, in one readable line.
-
-    Raises:
-        PrepareError: see :func:`find_files`.
-    """
-    files = [path for prefix in prefixes for path in find_files(prefix, source, target).paths()]
+def what_is_read(corpora: Iterable[PairedFiles]) -> str:
+    """The files of some corpora and their sizes, in one readable line."""
+    files = [path for corpus in corpora for path in corpus.paths()]
     return "read " + ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in files)
 
 
