@@ -75,11 +75,10 @@ def read_task_file(data: Path) -> TaskFile:
 
 def may_be_scored(task: str | None, inputs: Tensor, lengths: Tensor, blank: int | None) -> Tensor:
     """Where targets of a task can be scored, (B, n), for inputs (B, n) of these lengths (B,)."""
-    from fairseq_stack_preprocess.transduction.task_options import NATURAL
     from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, AT_LAST
 
     places = torch.arange(inputs.size(1), device=inputs.device)
-    if task == NATURAL or task in AT_LAST:
+    if task in AT_LAST:
         return places == lengths.unsqueeze(1) - 1
     within = places < lengths.unsqueeze(1)
     return within & (inputs == blank) if task in AFTER_READING else within

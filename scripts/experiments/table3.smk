@@ -3,9 +3,9 @@
 snakemake --snakefile scripts/experiments/table3.smk --profile scripts/experiments/profiles/slurm --directory OUT \
     --config data=DATA
 
-DATA, an absolute path, holds the archives of WMT, which are downloaded if they are missing (docs/data.md). Further
-settings: sizes (default: small,medium,large), kinds (tf,sup,nd), seeds (1,2,3,4,5), epochs (at most; 100), interval
-(sentences between validations; 50000) and threads (of a training run, 1).
+DATA, an absolute path, is the folder in which the archives of WMT were unpacked (docs/data.md). Further settings: sizes
+(default: small,medium,large), kinds (tf,sup,nd), seeds (1,2,3,4,5), epochs (at most; 100), interval (sentences between
+validations; 50000) and threads (of a training run, 1).
 
 The protocol is Appendix G's: a learning rate drawn log-uniformly from 1e-5 to 1e-3 for each run; a validation after every
 50,000 sentences, whose loss without label smoothing is compared by all digits; the learning rate is halved after more than

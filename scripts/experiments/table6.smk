@@ -15,7 +15,7 @@ include: "settings.smk"
 
 EPOCHS = int(setting("epochs", 1))
 
-CORPORA = {"ptb": ["ptb", "--raw", DATA]}
+CORPORA = {"ptb": ["ptb", "--raw", DATA, "--slips"]}
 RUNS = {kind: [f"ptb/epochs-{EPOCHS}/{kind}"] for kind in KINDS}
 TRAINING = {
     run: [

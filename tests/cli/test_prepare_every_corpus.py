@@ -93,12 +93,6 @@ OF_FILES = [
         {f"{split}.mrg": TREE * 3 for split in ("train", "valid", "test")},
         "valid.mrg",
     ),
-    Corpus(
-        "transduction natural_agreement",
-        "--task natural_agreement --train {raw}/train.tsv --valid {raw}/valid.tsv --test {raw}/test.tsv",
-        {f"{split}.tsv": "VBZ\tder Löwe\nVBP\tdie Löwen im Käfig\nVBZ\tes ö\n" for split in ("train", "valid", "test")},
-        "valid.tsv",
-    ),
 ]
 DRAWN = [
     Corpus("cfl --task", f"--task dyck {LENGTHS} {SIZES}"),
@@ -170,12 +164,12 @@ def test_missing_file(
 
 
 @of_files
-def test_strip_cr(corpus: Corpus, tmp_path: Path) -> None:
+def test_cr_lf_ends_a_line_as_lf_does(corpus: Corpus, tmp_path: Path) -> None:
     raw = corpus.write(tmp_path / "raw")
     assert cli.main(corpus.arguments(tmp_path / "lf", raw)) == 0
     for name in corpus.files:
         (raw / name).write_bytes((raw / name).read_bytes().replace(b"\n", b"\r\n"))
-    assert cli.main(corpus.arguments(tmp_path / "cr-lf", raw, "--strip-cr")) == 0
+    assert cli.main(corpus.arguments(tmp_path / "cr-lf", raw)) == 0
     assert describe_files(tmp_path / "cr-lf") == describe_files(tmp_path / "lf")
 
 
@@ -232,7 +226,7 @@ def check_manifest(corpus: Corpus, raw: Path, out: Path) -> None:
     assert {"fairseq_stack", "python"} <= manifest["versions"].keys()
     further = ["gen"] if corpus.name == "transformations" else []
     assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test", *further]
-    read = ("classification", "ptb", "ptb --mikolov", "treebank", "transduction natural_agreement")
+    read = ("classification", "ptb", "ptb --mikolov", "treebank")
     assert ("seed" in manifest["options"]) == (corpus.name not in read)
     assert manifest["outputs"] == describe_files(out)
     hashes = {hashlib.sha256((raw / name).read_bytes()).hexdigest() for name in corpus.files}

@@ -16,7 +16,6 @@ from fairseq_stack_preprocess.classification import classification_corpus as cla
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
-from fairseq_stack_preprocess.transduction import natural
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
 from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
@@ -31,7 +30,6 @@ GOOD: dict[str, Any] = {
     "ptb": ptb.Options(P),
     "mikolov": mikolov.Options(P),
     "treebank": treebank.Options((P,), (P,), (P,)),
-    "natural": natural.Options(P, P, P),
     "copy": transduction.Options("copy", test_set="drawn"),
     "formula": transduction.Options("formula", test_set="drawn"),
     "questions": transformations.Options("question-formation"),
@@ -58,7 +56,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("bounded", {"min_length": 5, "max_length": 5}, "--max-length must be at least 6, got 5"),
     ("bounded", {"depth_from": 9, "depth_to": 8}, "--depth-to must be at least 9, got 8"),
     ("bounded", {"bracket_types": 0}, "--bracket-types must be greater than 0 and less than 10000, got 0"),
-    ("bounded", {"valid_rule": "ood"}, "--valid-rule must be one of sample, iid, got 'ood'"),
     ("nested", {"valid_size": 10**9}, "--valid-size must be at most 100000000, got 1000000000"),
     ("nested", {"depth": 31}, "--depth must be at most 30, got 31"),
     ("mt", {"source": "de-"}, "--source: expected letters, digits, _ and - such as de or pt-BR, got 'de-'"),
@@ -67,8 +64,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("mt", {"train": ()}, "--train: expected at least one prefix"),
     ("mt", {"max_ratio": math.nan}, "--max-ratio must be at least 1, got nan"),
     ("mt", {"normalization": "nfd"}, "--normalization: expected one of nfkc, nfc, none, got 'nfd'"),
-    ("mt", {"sample_rule": "first"}, "--sample-rule: expected one of reservoir, authors, got 'first'"),
-    ("ptb", {"valid_sections": (2, 24)}, "--valid-sections: section 02 is in train already"),
     ("mikolov", {"form": "words"}, "--mikolov must be one of sentences, stream, got 'words'"),
     ("treebank", {"rare_words": "unk"}, "--rare-words must be one of classes, keep, got 'unk'"),
     ("treebank", {"pieces": 9, "piece_model": P}, "--pieces trains a model and --piece-model names one: give only"),
@@ -79,36 +74,12 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("formula", {"depth": 101}, "--depth must be at most 100, got 101"),
     ("questions", {"task": "passives"}, "--task must be one of question-formation, tense-reinflection, got 'passives'"),
     ("questions", {"weights": "mine"}, "--weights must be one of released, grammar, got 'mine'"),
-    (
-        "questions",
-        {"subject_weights": (1, 1)},
-        "--subject-weights must be 5 numbers from 0 to 1e+100, for simple, PP, ",
-    ),
-    ("tenses", {"subject_weights": (1, 1, 1, 1, -1)}, "--subject-weights must be 5 numbers from 0 to 1e+100, "),
-    ("tenses", {"verb_phrase_weights": (1, 1, 1, 1, 1, math.nan)}, "--verb-phrase-weights must be 6 numbers from 0 "),
-    (
-        "questions",
-        {"subject_weights": (1, 1, 1, 0, 0)},
-        "--subject-weights: gen of question-formation needs a weight greater than 0 for one of RSt, RSi",
-    ),
-    (
-        "questions",
-        {"verb_phrase_weights": (0, 0, 0, 1, 1, 1)},
-        "--verb-phrase-weights: gen of question-formation needs a weight greater than 0 for one of I, simple, PP",
-    ),
-    (
-        "tenses",
-        {"subject_weights": (1, 0, 0, 0, 1)},
-        "--subject-weights: gen of tense-reinflection needs a weight greater than 0 for one of PP, RO, RSt",
-    ),
-    ("tenses", {"verb_phrase_weights": (0,) * 6}, "--verb-phrase-weights: gen of tense-reinflection needs a weight "),
 ]
 NEW: dict[str, Any] = {"cfl": cfl.Options, "task": transduction.Options}
 NOT_TOGETHER: list[tuple[str, dict[str, Any], str]] = [
     ("cfl", {}, "give either --task or --grammar"),
     ("cfl", {"task": "dyck", "grammar": P}, "give either --task or --grammar"),
     ("cfl", {"task": "dick"}, "unknown task dick; expected one of marked-reversal, "),
-    ("cfl", {"task": "dyck", "strip_cr": True}, "--strip-cr needs --grammar"),
     ("cfl", {"grammar": P, "unary_start": True}, "task parameters and --unary-start cannot be combined with --grammar"),
     ("cfl", {"grammar": P, "parameters": {"symbol_types": 2}}, "task parameters and --unary-start cannot be combined"),
     ("cfl", {"task": "count-3", "unary_start": True}, "--unary-start is for context-free tasks; count-3 is not"),

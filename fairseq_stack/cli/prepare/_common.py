@@ -66,14 +66,6 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     )
 
 
-STRIP_CR = "accept CR LF as the end of a line; otherwise it is an error"
-
-
-def add_strip_cr(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--strip-cr``."""
-    parser.add_argument("--strip-cr", action="store_true", help=STRIP_CR)
-
-
 def options_from(
     args: argparse.Namespace,
     kind: type[AnyOptions],

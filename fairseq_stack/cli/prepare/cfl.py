@@ -12,7 +12,7 @@ from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS
 from fairseq_stack_preprocess.errors import flag_of
 
 from ..arguments import Subparsers
-from ._common import SIZES, add_common, add_number, add_strip_cr, options_from, refuse, run_corpus
+from ._common import SIZES, add_common, add_number, options_from, refuse, run_corpus
 
 BOUNDED = bounded_dyck.TASK
 BoundedOptions = bounded_dyck.Options
@@ -61,7 +61,6 @@ def add_parser(corpora: Subparsers) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--task", metavar="NAME", choices=[*LANGUAGES, BOUNDED], help="one of the tasks above")
     what.add_argument("--grammar", metavar="FILE", type=Path, help="your own grammar")
-    add_strip_cr(parser)
     _add_parameters(parser)
     add_number(parser, "--min-length", Options.min_length, "minimum length in train and valid")
     add_number(parser, "--max-length", Options.max_length, "maximum length in train and valid")
@@ -90,7 +89,7 @@ def add_parser(corpora: Subparsers) -> None:
 
 def _names(kind: type[Options] | type[BoundedOptions]) -> set[str]:
     """The options of a corpus that have an argument with their name and a value."""
-    flags = {"parameters", "grammar", "task", "unary_start", "strip_cr", "binarise", "attachments"}
+    flags = {"parameters", "grammar", "task", "unary_start", "binarise", "attachments"}
     return {field.name for field in fields(kind)} - flags - set(PARAMETERS)
 
 
@@ -102,12 +101,6 @@ def _add_bounded(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(BOUNDED, f"Options above have other defaults:\n{defaults}")
     add_number(group, "--max-depth", default.max_depth, "maximum number of open brackets")
     add_number(group, "--test-size", default.test_size, "strings in test")
-    group.add_argument(
-        "--valid-rule",
-        choices=bounded_dyck.VALID_RULES,
-        help="draw valid like train, or keep only new strings whose top-level groups have depth profiles that occur "
-        f"in train, as in the authors' validation files (default: {default.valid_rule})",
-    )
     add_number(group, "--distance-size", default.distance_size, "strings in text/distance.txt")
     add_number(
         group,
@@ -161,10 +154,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_bounded(args: argparse.Namespace) -> int:
-    others = {*PARAMETERS, "unary_start", "strip_cr", "attachments", *_names(Options)} - {
-        "bracket_types",
-        *_names(BoundedOptions),
-    }
+    others = {*PARAMETERS, "unary_start", "attachments", *_names(Options)}
+    others -= {"bracket_types", *_names(BoundedOptions)}
     refuse(args, sorted(others), f"is not an option of --task {BOUNDED}")
     options = options_from(args, BoundedOptions, limited=(*SIZES, "distance_size", "depth_strings"))
     return run_corpus(args, options, bounded_dyck.prepare)

@@ -10,7 +10,7 @@ from fairseq_stack_preprocess.classification.classification_corpus import Option
 from fairseq_stack_preprocess.classification.tasks import TASKS
 
 from ..arguments import Subparsers
-from ._common import add_common, add_strip_cr, options_from, run_corpus
+from ._common import add_common, options_from, run_corpus
 
 DESCRIPTION = """\
 Sentences with labels, for a language model that is fine-tuned to classify them, as
@@ -66,7 +66,6 @@ def add_parser(corpora: Subparsers) -> None:
         help="what the prompt has for each label; the last label is the positive class",
     )
     parser.add_argument("--penn", action="store_true", help="split as in the Penn Treebank: can't is ca n't")
-    add_strip_cr(parser)
     add_common(parser, limit="at most N examples in each split, for a quick look")
     parser.set_defaults(run=run)
 

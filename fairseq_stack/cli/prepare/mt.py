@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
 from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.mt import translation_corpus as corpus
-from fairseq_stack_preprocess.mt.presets import PRESETS, PresetText
-from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, SAMPLE_RULES, Options
-from fairseq_stack_preprocess.text.output import check_target
+from fairseq_stack_preprocess.mt.presets import PRESETS
+from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, Options
 
 from ..arguments import Subparsers
-from ._common import STRIP_CR, add_common, add_number, options_from, refuse, run_corpus
+from ._common import add_common, add_number, options_from, refuse, run_corpus
 
 DESCRIPTION = """\
 Parallel text for translation: normalised, filtered, sampled, cut into BPE pieces
 by SentencePiece, and binarised. FOLDER/text has the text before BPE; its
 test.TARGET is the reference for sacrebleu. FOLDER/pieces has the pieces.
 
-PREFIX stands for PREFIX.SOURCE and PREFIX.TARGET (one sentence per line), for
-PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm, or for PREFIX.xml (as in WMT).
-Each of these files may end in .gz.
+PREFIX stands for PREFIX.SOURCE and PREFIX.TARGET (one sentence per line), or for
+PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm (as in WMT). Each of these files may
+end in .gz.
 
 --preset sets options as in a paper; options that you give override it. It reads
-its text from the folder --raw, and downloads missing files into this folder."""
+its text from the folder --raw, in which you unpack the archives."""
 
 EXAMPLE = """\
 examples:
@@ -56,14 +56,12 @@ def add_parser(corpora: Subparsers) -> None:
 def _add_text(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("text")
     group.add_argument("--preset", choices=sorted(PRESETS), help="a published set-up")
-    group.add_argument("--raw", metavar="DIR", type=Path, help="raw text of the preset (default: FOLDER.raw)")
-    group.add_argument("--no-download", action="store_true", help="fail if text of the preset is missing")
+    group.add_argument("--raw", metavar="DIR", type=Path, help="the folder with the text of the preset (default: .)")
     group.add_argument("--source", metavar="LANG", help="source language, as in the names of the files")
     group.add_argument("--target", metavar="LANG", help="target language")
     group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, read in this order")
     group.add_argument("--valid", metavar="PREFIX", type=Path, help="validation text")
     group.add_argument("--test", metavar="PREFIX", type=Path, help="test text")
-    _add_switch(group, "--strip-cr", STRIP_CR)
     _add_switch(
         group, "--keep-separators", "accept U+0085, U+2028 and the like within a line; otherwise they are errors"
     )
@@ -82,9 +80,6 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         group, "--filter-all", "also filter valid and test, except by the ratio; otherwise all their pairs are kept"
     )
     _add_value(group, "--sample", int, "N", "keep a random sample of N training pairs")
-    _add_choice(
-        group, "--sample-rule", SAMPLE_RULES, "reservoir: one pass, in corpus order; authors: the rule of the preset"
-    )
     _add_value(group, "--seed", int, "N", "seed of the sample")
 
 
@@ -121,22 +116,15 @@ def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     require_at_least("--workers", args.workers, 1)
     require_at_most("--workers", args.workers, MOST_WORKERS)
-    text: PresetText | None = None
     if args.preset is None:
         _check_without_preset(args)
         options = options_from(args, Options)
     else:
-        raw = args.raw or args.folder.parent / f"{args.folder.name}.raw"
-        text = PresetText(PRESETS[args.preset], raw, tuple(split for split in SPLITS if getattr(args, split) is None))
-        options = options_from(args, Options, preset={**text.preset.options, **text.archive_prefixes()})
-
-    def prepare(options: Options, folder: Path, *, force: bool) -> None:
-        check_target(folder, force=force)
-        if text is not None:
-            options = text.obtained(options, may_download=not args.no_download)
-        corpus.prepare(options, folder, force=force, workers=args.workers)
-
-    code = run_corpus(args, options, prepare, plan=corpus.plan(options, text))
+        preset = PRESETS[args.preset]
+        options = options_from(args, Options, preset=preset.options_in(args.raw or Path()))
+        preset.require_text(options, [split for split in SPLITS if getattr(args, split) is None])
+    prepare = partial(corpus.prepare, workers=args.workers)
+    code = run_corpus(args, options, prepare, plan=corpus.plan(options))
     needed = corpus.languages_for_fairseq(options)
     if needed is not None and options.binarise:
         print(f"fairseq cannot infer these languages from the file names: pass its commands {needed}")
@@ -147,4 +135,4 @@ def _check_without_preset(args: argparse.Namespace) -> None:
     missing = [f"--{name}" for name in ("source", "target", *SPLITS) if getattr(args, name) is None]
     if missing:
         raise PrepareError(f"missing: {', '.join(missing)}; or give --preset (see fairseq-stack prepare mt --help)")
-    refuse(args, ["raw", "no_download"], "needs --preset")
+    refuse(args, ["raw"], "needs --preset")

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from fairseq_stack_preprocess.errors import flag_of
-from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.trees import mikolov, ptb
-from fairseq_stack_preprocess.trees.ptb import format_sections, parse_sections
 
 from ..arguments import Subparsers
-from ._common import add_common, add_strip_cr, options_from, refuse, run_corpus
+from ._common import add_common, options_from, refuse, run_corpus
 
 DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
@@ -27,8 +23,6 @@ examples:
   fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips
   fairseq-stack prepare ptb data/stream --raw simple-examples/data --mikolov stream"""
 
-SECTIONS = tuple(f"{split}_sections" for split in SPLITS)
-
 
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
@@ -41,9 +35,6 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--raw", type=Path, metavar="RAW", required=True, help="the folder with the .mrg files, at any depth"
     )
-    for split, name in zip(SPLITS, SECTIONS, strict=True):
-        default = format_sections(getattr(ptb.Options, name))
-        parser.add_argument(flag_of(name), metavar="LIST", help=f"sections of {split} (default: {default})")
     parser.add_argument(
         "--slips",
         action="store_true",
@@ -53,7 +44,6 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--mikolov", choices=mikolov.FORMS, help="RAW holds Mikolov's text; write it as sentences or as one stream"
     )
-    add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 
@@ -64,15 +54,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_trees(args: argparse.Namespace) -> int:
-    sections: dict[str, Any] = {
-        name: parse_sections(flag_of(name), text) for name in SECTIONS if (text := getattr(args, name)) is not None
-    }
-    options = options_from(args, ptb.Options, **sections)
+    options = options_from(args, ptb.Options)
     return run_corpus(args, options, ptb.prepare, plan=ptb.plan(options))
 
 
 def _run_mikolov(args: argparse.Namespace) -> int:
-    refuse(args, SECTIONS, "is for trees; Mikolov's text is already split")
     refuse(args, ["slips"], "is for trees; --mikolov reads text")
     options = options_from(args, mikolov.Options, form=args.mikolov)
     return run_corpus(args, options, mikolov.prepare, plan=mikolov.plan(options))

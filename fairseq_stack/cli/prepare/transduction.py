@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from fairseq_stack_preprocess.errors import PrepareError, flag_of
-from fairseq_stack_preprocess.layout import SPLITS
-from fairseq_stack_preprocess.transduction import natural
+from fairseq_stack_preprocess.errors import flag_of
 from fairseq_stack_preprocess.transduction import task_corpus as corpus
-from fairseq_stack_preprocess.transduction.task_options import AUTHORS, DRAWN, NATURAL, SETTINGS, Options
+from fairseq_stack_preprocess.transduction.task_options import AUTHORS, DRAWN, SETTINGS, Options
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 
 from ..arguments import Subparsers
-from ._common import SIZES, add_common, add_strip_cr, options_from, refuse, run_corpus
+from ._common import SIZES, add_common, options_from, run_corpus
 
 DESCRIPTION = """\
 Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018),
@@ -24,24 +21,19 @@ own. task.json names the alphabet in the order of the authors' one-hot vectors,
 the blank, and which symbols count in scores.
 
 tasks:
-""" + "\n".join(
-    [f"  {task.name:29}  {task.form}" for task in TASKS.values()]
-    + [f"  {NATURAL:29}  words -> number of the verb; read from files"]
-)
+""" + "\n".join(f"  {task.name:29}  {task.form}" for task in TASKS.values())
 
 EXAMPLE = """\
 examples:
   fairseq-stack prepare transduction data/reversal --task reversal --seed 1
   fairseq-stack prepare transduction data/deep --task parenthesis \\
-      --test-set drawn --test-depth 16
-  fairseq-stack prepare transduction data/verbs --task natural_agreement \\
-      --train numpred.train --valid numpred.val --test numpred.test"""
+      --test-set drawn --test-depth 16"""
 
 MEANINGS = {
     "symbols": "number of different symbols in w",
     "depth": "maximum depth of a derivation",
     "min_length": "minimum length of w, of bits or of an expression; counting: minimum n",
-    "max_length": "maximum length; natural_agreement: longer sentences are dropped",
+    "max_length": "maximum length",
     "mean_length": "mean length, before lengths are clipped to the range",
     "std_length": "standard deviation of the length",
 }
@@ -60,9 +52,7 @@ def add_parser(corpora: Subparsers) -> None:
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
-    parser.add_argument(
-        "--task", metavar="NAME", choices=[*TASKS, NATURAL], required=True, help="one of the tasks above"
-    )
+    parser.add_argument("--task", metavar="NAME", choices=list(TASKS), required=True, help="one of the tasks above")
     _add_settings(parser)
     for split, default in DEFAULT_SIZES.items():
         parser.add_argument(f"--{split}-size", type=int, metavar="N", help=f"pairs in {split} (default: {default})")
@@ -72,7 +62,6 @@ def add_parser(corpora: Subparsers) -> None:
         help="the test set of the paper's authors, or one drawn here (default: authors, where there is one)",
     )
     parser.add_argument("--test-seed", type=int, metavar="N", help="random seed of a drawn test set (default: 0)")
-    _add_files(parser)
     add_common(parser, seed=Options.seed, limit="at most N pairs in each split, for a quick look")
     parser.set_defaults(run=run)
 
@@ -103,35 +92,8 @@ def describe_defaults(defaults: dict[str, float | None]) -> str:
     return "; ".join(f"{value:g} for {', '.join(names)}" for value, names in tasks.items())
 
 
-def _add_files(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(NATURAL)
-    for split in SPLITS:
-        group.add_argument(f"--{split}", type=Path, metavar="FILE", help=f"the sentences of {split}")
-    default = natural.Options.most_words
-    group.add_argument(
-        "--most-words", type=int, metavar="N", help=f"keep the N most frequent words of train (default: {default})"
-    )
-    add_strip_cr(parser)
-
-
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    return _run_natural(args) if args.task == NATURAL else _run_generated(args)
-
-
-def _run_generated(args: argparse.Namespace) -> int:
-    refuse(args, (*SPLITS, "most_words", "strip_cr"), f"is for {NATURAL}; {args.task} is generated")
     args.test_size = TASKS[args.task].test_size if args.test_size is None else args.test_size
     options = options_from(args, Options, limited=SIZES)
     return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))
-
-
-def _run_natural(args: argparse.Namespace) -> int:
-    drawing = (*SETTINGS, *(f"test_{name}" for name in SETTINGS[1:]), *SIZES, "test_set", "test_seed")
-    others = (name for name in drawing if name != "max_length")
-    refuse(args, others, f"is for generated tasks; {NATURAL} is read from files")
-    for split in SPLITS:
-        if getattr(args, split) is None:
-            raise PrepareError(f"--task {NATURAL} needs --{split}, a file with sentences")
-    options = options_from(args, natural.Options)
-    return run_corpus(args, options, natural.prepare, plan=natural.plan(options))

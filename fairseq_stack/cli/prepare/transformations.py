@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from fairseq_stack_preprocess.transformations import transformation_corpus as corpus
-from fairseq_stack_preprocess.transformations.class_weights import NOUN_PHRASES, VERB_PHRASES
 from fairseq_stack_preprocess.transformations.tasks import TASKS
 from fairseq_stack_preprocess.transformations.transformation_corpus import WEIGHTS, Options
 
@@ -58,22 +57,10 @@ def add_parser(corpora: Subparsers) -> None:
         help="the types of phrases are as frequent as in the authors' data, or as in their grammars "
         f"(default: {Options.weights})",
     )
-    _add_weights(parser, "--subject-weights", NOUN_PHRASES, "subjects")
-    _add_weights(parser, "--verb-phrase-weights", VERB_PHRASES, "verb phrases")
     add_sizes(parser, Options)
     add_number(parser, "--gen-size", Options.gen_size, "sentences in gen")
     add_common(parser, seed=Options.seed)
     parser.set_defaults(run=run)
-
-
-def _add_weights(parser: argparse.ArgumentParser, flag: str, types: tuple[str, ...], phrases: str) -> None:
-    parser.add_argument(
-        flag,
-        type=float,
-        nargs=len(types),
-        metavar="X",
-        help=f"other weights of the types of {phrases}, in all splits: {', '.join(types)}",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from fairseq_stack_preprocess.trees import treebank
 from fairseq_stack_preprocess.trees.treebank import Options
 
 from ..arguments import Subparsers
-from ._common import add_common, add_strip_cr, options_from, run_corpus
+from ._common import add_common, options_from, run_corpus
 
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. The
@@ -57,7 +57,6 @@ def add_parser(corpora: Subparsers) -> None:
     parser.add_argument(
         "--gpt2", type=Path, metavar="FOLDER", help="split words as the tokenizer of a GPT-2 in this folder does"
     )
-    add_strip_cr(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 

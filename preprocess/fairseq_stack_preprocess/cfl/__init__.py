@@ -1,10 +1,9 @@
 """Corpora of strings of formal languages with exact probabilities.
 
-The corpus ``cfl``, after DuSell and Chiang (2020, 2022, 2023), and the corpus ``reversal``, whose language w w^R is
-context-free as well; it draws strings by its own rule and uses no grammar. This package imports ``text`` and the
-shared modules; numpy is loaded by :mod:`.scaled`, :mod:`.lengths` and :mod:`.inside` alone. Begin with
-:mod:`.languages` and :mod:`.language_corpus`, then follow a grammar: :mod:`.normal_form`, :mod:`.lengths` (Appendix C
-of the 2020 paper, Algorithm 1), :mod:`.inside`.
+The corpus ``cfl``, after DuSell and Chiang (2020, 2022, 2023). This package imports ``text`` and the shared modules;
+numpy is loaded by :mod:`.scaled`, :mod:`.lengths` and :mod:`.inside` alone. Begin with :mod:`.languages` and
+:mod:`.language_corpus`, then follow a grammar: :mod:`.normal_form`, :mod:`.lengths` (Appendix C of the 2020 paper,
+Algorithm 1), :mod:`.inside`.
 
 ======================== ===============================================================================
 module                   what
@@ -16,10 +15,9 @@ module                   what
 :mod:`.distributions`    a grammar's or another language's strings of each length: one interface
 :mod:`.languages`        the twelve languages, with their parameters
 :mod:`.recognisers`      whether a string is in one of them, and where only one next symbol is possible
-:mod:`.string_sets`      strings with their probabilities, and the files of them that both corpora have
+:mod:`.string_sets`      strings with their probabilities, and their files
 :mod:`.language_options` the options of ``cfl``
 :mod:`.language_corpus`  ``cfl``: training, validation and test sets as files
-:mod:`.reversal`         ``reversal``: the same for w w^R, where no string is in two sets
 :mod:`.bounded_dyck`     balanced brackets of bounded depth with their parses, after Murty et al. (2023)
 ======================== ===============================================================================
 

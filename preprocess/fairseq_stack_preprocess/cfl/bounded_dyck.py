@@ -23,19 +23,18 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_ranges
+from ..errors import require_ranges
 from ..layout import SPLITS, SUFFIX, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_lines
-from ..text.splits import SIZES, TRIES_IN_A_ROW, sizes_of, stream
+from ..text.splits import SIZES, sizes_of, stream
 from .language_options import CORPUS
 from .languages import PARAMETERS, Word
 from .string_sets import counts_of
 
 TASK = "bounded-dyck"
-VALID_RULES = ("sample", "iid")
 GREATEST_LENGTH = 10_000
 VOCABULARY_NAME = "vocabulary.txt"
 DISTANCE, DEPTH = "distance", "depth"
@@ -55,8 +54,6 @@ class Options:
         min_length: minimum length of strings.
         max_length: maximum length of strings.
         train_size: number of strings in train (likewise ``valid_size``, ``test_size``).
-        valid_rule: ``sample``: valid is drawn as train is. ``iid``: it has only new strings, of which train has all
-            depth profiles of top-level groups, as the authors' validation files seem to have been made.
         distance_size: number of strings in ``distance``.
         distance_max_depth: their maximum depth (likewise ``distance_max_length``).
         depth_from: the least depth in ``depth``.
@@ -77,7 +74,6 @@ class Options:
     train_size: int = 100_000
     valid_size: int = 2_000
     test_size: int = 2_000
-    valid_rule: str = "sample"
     distance_size: int = 1_000
     distance_max_depth: int = 40
     distance_max_length: int = 500
@@ -96,8 +92,6 @@ class Options:
         lengths = self.min_length + self.min_length % 2, GREATEST_LENGTH
         require_ranges(self, max_length=lengths, distance_max_length=lengths)
         require_ranges(self, depth_to=(self.depth_from, GREATEST_LENGTH))
-        if self.valid_rule not in VALID_RULES:
-            raise PrepareError(f"--valid-rule must be one of {', '.join(VALID_RULES)}, got {self.valid_rule!r}")
 
 
 def is_bounded_dyck(manifest: Mapping[str, Any] | None) -> bool:
@@ -134,19 +128,6 @@ def attachments(string: Sequence[str]) -> Attached:
     return tuple(attached)
 
 
-def profiles(string: Sequence[str]) -> list[str]:
-    """The depth profile of each top-level group of a string: which of its brackets open, without their types."""
-    groups, depth, group = [], 0, []
-    for symbol in string:
-        is_opening = symbol.startswith("(")
-        group.append("(" if is_opening else ")")
-        depth += 1 if is_opening else -1
-        if depth == 0:
-            groups.append("".join(group))
-            group = []
-    return groups
-
-
 def draw_string(
     rng: random.Random, pairs: Sequence[tuple[str, str]], *, max_depth: int, min_length: int, max_length: int
 ) -> Word:
@@ -166,20 +147,13 @@ def draw_string(
 
 
 def generate(options: Options) -> dict[str, list[Word]]:
-    """Draw all sets; the same options give the same strings.
-
-    Raises:
-        PrepareError: no strings for valid could be found by the rule ``iid``.
-    """
+    """Draw all sets; the same options give the same strings."""
     pairs = brackets(options.bracket_types)
     sets: dict[str, list[Word]] = {}
     for split, size in sizes_of(options).items():
         rng = stream(options.test_seed if split == "test" else options.seed, split)
         draw = _drawing(options, rng, options.max_depth, options.max_length)
-        if split == "valid" and options.valid_rule == "iid":
-            strings = _in_distribution(draw, sets["train"], size)
-        else:
-            strings = (draw() for _ in range(size))
+        strings = (draw() for _ in range(size))
         sets[split] = list(progress(strings, label=f"{CORPUS}: {split}", total=size))
     rng = stream(options.test_seed, DISTANCE)
     draw = _drawing(options, rng, options.distance_max_depth, options.distance_max_length)
@@ -191,23 +165,6 @@ def generate(options: Options) -> dict[str, list[Word]]:
 def _drawing(options: Options, rng: random.Random, max_depth: int, max_length: int) -> Callable[[], Word]:
     pairs, min_length = brackets(options.bracket_types), options.min_length
     return lambda: draw_string(rng, pairs, max_depth=max_depth, min_length=min_length, max_length=max_length)
-
-
-def _in_distribution(draw: Callable[[], Word], train: Sequence[Word], size: int) -> Iterator[Word]:
-    """Strings that train does not have, of which it has the depth profiles of all top-level groups."""
-    known = set(train)
-    known_profiles = {profile for string in known for profile in profiles(string)}
-    for drawn in range(size):
-        for _ in range(TRIES_IN_A_ROW):
-            string = draw()
-            if string not in known and known_profiles.issuperset(profiles(string)):
-                break
-        else:
-            raise PrepareError(
-                f"--valid-rule iid found {drawn} of {size} strings for valid, then none in {TRIES_IN_A_ROW} draws; "
-                "raise --train-size"
-            )
-        yield string
 
 
 def _deep_strings(options: Options, pairs: Sequence[tuple[str, str]], inserted: Sequence[Word]) -> Iterator[Word]:
@@ -226,7 +183,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
     """Write the corpus into ``folder``, complete or not at all.
 
     Raises:
-        PrepareError: see :func:`generate` and :func:`.output.corpus_folder`; or binarising failed.
+        PrepareError: see :func:`.output.corpus_folder`; or binarising failed.
     """
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         sets = generate(options)

@@ -68,7 +68,7 @@ def distribution_from(options: Options) -> Distribution:
     greatest = max(options.max_length, options.test_max_length)
     if options.grammar is None:
         return distribution_of(options.language(), options.parameters, greatest, unary_start=options.unary_start)
-    grammar = read_grammar(options.grammar, strip_cr=options.strip_cr)
+    grammar = read_grammar(options.grammar)
     try:
         return GrammarDistribution(grammar, greatest)
     except ValueError as error:
@@ -150,7 +150,7 @@ def _write_attachments(options: Options, corpus: FormalLanguageCorpus, folder: P
 def _write_grammar(options: Options, folder: Path) -> None:
     """Write the grammar, if there is one, as it was before anything was removed."""
     if options.grammar is not None:
-        grammar = read_grammar(options.grammar, strip_cr=options.strip_cr)
+        grammar = read_grammar(options.grammar)
     elif (make := options.language().grammar) is not None:
         grammar = parse_grammar(make(options.parameters))
     else:

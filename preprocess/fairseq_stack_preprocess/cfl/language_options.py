@@ -26,7 +26,6 @@ class Options:
         unary_start: of a task, keep the strings whose derivation begins with a unary rule, as the papers print the
             grammars; the papers' data do not have them (see :func:`.without_unary_start`). Dyck and padded
             reversal differ in this; a user's own grammar is always used as it is.
-        strip_cr: whether lines of ``grammar`` may end with CR LF.
         min_length: minimum length in train and valid (likewise ``max_length``).
         test_min_length: minimum length in test (likewise ``test_max_length``).
         train_size: number of strings in train (likewise ``valid_size``).
@@ -45,7 +44,6 @@ class Options:
     grammar: Path | None = None
     parameters: Parameters = field(default_factory=dict)
     unary_start: bool = False
-    strip_cr: bool = False
     min_length: int = 40
     max_length: int = 80
     test_min_length: int = 40
@@ -76,8 +74,6 @@ class Options:
         if (self.task is None) == (self.grammar is None):
             raise PrepareError("give either --task or --grammar")
         if self.task is not None:
-            if self.strip_cr:
-                raise PrepareError("--strip-cr needs --grammar")
             language = self.language()
             if self.unary_start and language.grammar is None:
                 raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is not context-free")

@@ -1,4 +1,4 @@
-"""Strings with their probabilities, and the files that every corpus of generated strings has. All in nats.
+"""Strings with their probabilities, and their files. All in nats.
 
 - ``text/SPLIT.txt``: one string per line, its symbols separated by spaces;
 - ``text/SPLIT.logp``: for each line log p(string | its length);

@@ -49,7 +49,6 @@ class Options:
         labels: ``LABEL=TEXT`` for each label; None: those of the task, or a regression.
         penn: whether text is split into words as in the Penn Treebank.
         limit: the maximum number of examples in each split, the first ones; None: all.
-        strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
@@ -66,7 +65,6 @@ class Options:
     labels: tuple[str, ...] | None = None
     penn: bool = False
     limit: int | None = None
-    strip_cr: bool = False
     binarise: bool = True
 
     def __post_init__(self) -> None:
@@ -105,7 +103,7 @@ def read_splits(options: Options) -> dict[str, list[Example]]:
     """
     task, columns = options.definition(), options.prompt().columns
     splits = {
-        split: read_examples(path, columns, task.label_column, limit=options.limit, strip_cr=options.strip_cr)
+        split: read_examples(path, columns, task.label_column, limit=options.limit)
         for split, path in options.paths().items()
     }
     for examples in splits.values():

@@ -27,9 +27,7 @@ class Example:
     label: str
 
 
-def read_examples(
-    path: Path, columns: Sequence[str], label_column: str, *, limit: int | None = None, strip_cr: bool = False
-) -> list[Example]:
+def read_examples(path: Path, columns: Sequence[str], label_column: str, *, limit: int | None = None) -> list[Example]:
     """The examples of a table.
 
     Args:
@@ -37,14 +35,13 @@ def read_examples(
         columns: those of the sentences.
         label_column: that of the labels.
         limit: how many examples to read at most; None: all.
-        strip_cr: whether lines may end with a carriage return.
 
     Raises:
         PrepareError: the file cannot be read, lacks a column or has it twice, or has no examples; a line has too few or
             too many columns; or a sentence or a label is empty.
     """
     require_file(path)
-    lines = read_lines(path, strip_cr=strip_cr)
+    lines = read_lines(path)
     header = next(lines).split("\t")
     for column in (*columns, label_column):
         if header.count(column) != 1:

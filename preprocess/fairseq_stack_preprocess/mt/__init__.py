@@ -7,9 +7,9 @@ steps in their order. A published set-up is an entry of :data:`.presets.PRESETS`
 module                      what
 =========================== =======================================================
 :mod:`.translation_options` the options of the corpus
-:mod:`.presets`             published set-ups: their options and their archives
-:mod:`.parallel_text`       pairs from plain text and from WMT's markup
-:mod:`.wmt_markup`          WMT's ``.sgm`` and ``.xml``
+:mod:`.presets`             published set-ups: their options, and where their text comes from
+:mod:`.parallel_text`       pairs from plain text and from WMT's ``.sgm``
+:mod:`.wmt_markup`          WMT's ``.sgm``
 :mod:`.pair_filters`        which pairs are dropped, and how the others are sampled
 :mod:`.split_text`          the text of a split: normalised, filtered, sampled
 :mod:`.pieces`              BPE models, and the text in pieces

@@ -56,7 +56,7 @@ class PairFilter:
         return None
 
 
-def sample_by_index(pairs: Callable[[], Iterable[Pair]], size: int, seed: int) -> tuple[list[Pair], int]:
+def draw_sample(pairs: Callable[[], Iterable[Pair]], size: int, seed: int) -> tuple[list[Pair], int]:
     """``random.Random(seed).sample(list(pairs), size)``, the rule of DuSell & Chiang (2024), in little memory.
 
     The pairs are read twice: to count them, and to take those that the sample names.
@@ -74,20 +74,3 @@ def sample_by_index(pairs: Callable[[], Iterable[Pair]], size: int, seed: int) -
     wanted = set(indices)
     taken = {index: pair for index, pair in enumerate(pairs()) if index in wanted}
     return [taken[index] for index in indices], count
-
-
-def sample_by_reservoir(pairs: Iterable[Pair], size: int, seed: int) -> tuple[list[Pair], int]:
-    """A uniform sample without replacement in one pass (Vitter's algorithm R), in the order of the corpus.
-
-    Returns:
-        The sample, of ``size`` pairs or as many as there are, and the number of pairs.
-    """
-    rng = random.Random(seed)
-    reservoir: list[tuple[int, Pair]] = []
-    count = 0
-    for count, pair in enumerate(pairs, start=1):
-        if count <= size:
-            reservoir.append((count, pair))
-        elif (slot := int(rng.random() * count)) < size:
-            reservoir[slot] = (count, pair)
-    return [pair for _, pair in sorted(reservoir)], count

@@ -3,8 +3,7 @@
 A corpus is named by the PREFIX of its files. With German and English, PREFIX is one of
 
 - plain text, ``PREFIX.de`` and ``PREFIX.en``;
-- WMT's older test sets, ``PREFIX-src.de.sgm`` and ``PREFIX-ref.en.sgm``;
-- WMT's newer test sets, ``PREFIX.xml`` for both;
+- WMT's test sets up to 2020, ``PREFIX-src.de.sgm`` and ``PREFIX-ref.en.sgm``;
 
 each of them plain or with ``.gz`` at the end of its name.
 """
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from ..errors import PrepareError
 from ..text.streams import read_blocks, require_file
-from .wmt_markup import Pair, read_sgm_pairs, read_xml_pairs
+from .wmt_markup import Pair, read_sgm_pairs
 
 Transform = Callable[[str], str]
 """Changes characters of a text of one or more lines, but not where lines end."""
@@ -30,9 +29,9 @@ class PairedFiles:
     """The files of one corpus.
 
     Attributes:
-        form: ``plain``, ``sgm`` or ``xml``.
+        form: ``plain`` or ``sgm``.
         source: the file with the source sentences.
-        target: the file with the target sentences; for ``xml`` the same file.
+        target: the file with the target sentences.
     """
 
     form: str
@@ -40,8 +39,8 @@ class PairedFiles:
     target: Path
 
     def paths(self) -> tuple[Path, ...]:
-        """Each file once."""
-        return (self.source,) if self.source == self.target else (self.source, self.target)
+        """Both."""
+        return self.source, self.target
 
 
 def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
@@ -50,36 +49,21 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
     Raises:
         PrepareError: there are none, one side only, or what has such a name is not a file.
     """
-    files = look_for_files(prefix, source, target)
-    if files is None:
-        wanted = "; ".join(" and ".join(dict.fromkeys(names)) for names in _names(prefix, source, target).values())
-        raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
-    return files
-
-
-def look_for_files(prefix: Path, source: str, target: str) -> PairedFiles | None:
-    """The same, but None if there are none.
-
-    Raises:
-        PrepareError: there is one side only, or what has such a name is not a file.
-    """
-    for form, names in _names(prefix, source, target).items():
-        ours, theirs = map(_plain_or_compressed, names)
+    names = _names(prefix, source, target)
+    for form, sides in names.items():
+        ours, theirs = map(_plain_or_compressed, sides)
         if ours is not None and theirs is not None:
             return PairedFiles(form, ours, theirs)
         if ours is not None or theirs is not None:
-            there, absent = (ours, names[1]) if theirs is None else (theirs, names[0])
+            there, absent = (ours, sides[1]) if theirs is None else (theirs, sides[0])
             raise PrepareError(f"{there} has no other side: {absent} is missing (as is {absent}.gz)")
-    return None
+    wanted = "; ".join(" and ".join(sides) for sides in names.values())
+    raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
 
 
-def what_is_read(prefixes: Iterable[Path], source: str, target: str) -> str:
-    """The files of the corpora PREFIX and their sizes, in one readable line.
-
-    Raises:
-        PrepareError: see :func:`find_files`.
-    """
-    files = [path for prefix in prefixes for path in find_files(prefix, source, target).paths()]
+def what_is_read(corpora: Iterable[PairedFiles]) -> str:
+    """The files of some corpora and their sizes, in one readable line."""
+    files = [path for corpus in corpora for path in corpus.paths()]
     return "read " + ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in files)
 
 
@@ -88,7 +72,6 @@ def _names(prefix: Path, source: str, target: str) -> dict[str, tuple[str, str]]
     return {
         "plain": (f"{prefix}.{source}", f"{prefix}.{target}"),
         "sgm": (f"{prefix}-src.{source}.sgm", f"{prefix}-ref.{target}.sgm"),
-        "xml": (f"{prefix}.xml", f"{prefix}.xml"),
     }
 
 
@@ -102,33 +85,25 @@ def _plain_or_compressed(name: str) -> Path | None:
 
 def read_pairs(
     files: PairedFiles,
-    source: str,
-    target: str,
     transform: tuple[Transform, Transform],
     *,
-    strip_cr: bool = False,
     keep_separators: bool = False,
 ) -> Iterator[Pair]:
     """Yield the pairs of a corpus.
 
     Args:
         files: where they are.
-        source: the source language (likewise ``target``), which ``xml`` names its sides by.
         transform: what is applied to the source and to the target text.
-        strip_cr: whether CR LF ends a line of plain text or ``.sgm``.
         keep_separators: whether :data:`.streams.SEPARATORS` are characters like any other.
 
     Raises:
         PrepareError: the files cannot be read as text, or their sides disagree.
     """
     if files.form == "plain":
-        yield from _read_plain(files, transform, strip_cr, keep_separators)
+        yield from _read_plain(files, transform, keep_separators)
         return
-    if files.form == "sgm":
-        pairs = read_sgm_pairs(files.source, files.target, strip_cr=strip_cr, keep_separators=keep_separators)
-    else:
-        pairs = read_xml_pairs(files.source, source, target, keep_separators=keep_separators)
     count = 0
+    pairs = read_sgm_pairs(files.source, files.target, keep_separators=keep_separators)
     for ours, theirs in pairs:
         count += 1
         yield transform[0](ours), transform[1](theirs)
@@ -136,13 +111,11 @@ def read_pairs(
         raise PrepareError(f"{files.source} is empty: expected a <seg>")
 
 
-def _read_plain(
-    files: PairedFiles, transform: tuple[Transform, Transform], strip_cr: bool, keep_separators: bool
-) -> Iterator[Pair]:
+def _read_plain(files: PairedFiles, transform: tuple[Transform, Transform], keep_separators: bool) -> Iterator[Pair]:
     """Lines of two files. The transform is applied to blocks of lines, which is much faster than to each."""
 
     def lines(path: Path, change: Transform) -> Iterator[str]:
-        blocks = read_blocks(path, strip_cr=strip_cr, keep_separators=keep_separators)
+        blocks = read_blocks(path, keep_separators=keep_separators)
         return chain.from_iterable(change(block).split("\n") for block in blocks)
 
     sides = map(lines, (files.source, files.target), transform)

@@ -14,7 +14,7 @@ from ..errors import PrepareError
 from ..layout import TEXT
 from ..progress import progress, say
 from ..text.output import write_columns
-from .pair_filters import NOT_SAMPLED, sample_by_index, sample_by_reservoir
+from .pair_filters import NOT_SAMPLED, draw_sample
 from .parallel_text import PairedFiles, Transform, read_pairs
 from .translation_options import CORPUS, Options
 from .wmt_markup import Pair
@@ -68,12 +68,7 @@ def pairs_of(split: str, files: Iterable[PairedFiles], options: Options, report:
         normalizer(options.source, options.normalization, options.moses),
         normalizer(options.target, options.normalization, options.moses),
     )
-    corpora = (
-        read_pairs(
-            corpus, *options.languages(), change, strip_cr=options.strip_cr, keep_separators=options.keep_separators
-        )
-        for corpus in files
-    )
+    corpora = (read_pairs(corpus, change, keep_separators=options.keep_separators) for corpus in files)
     pairs = islice(chain.from_iterable(corpora), options.limit)
 
     def counted() -> Iterator[Pair]:
@@ -99,10 +94,7 @@ def write_text(split: str, files: list[PairedFiles], options: Options, folder: P
 
     chosen: Iterable[Pair]
     if split == "train" and options.sample is not None:
-        if options.sample_rule == "authors":
-            chosen, count = sample_by_index(pairs, options.sample, options.seed)
-        else:
-            chosen, count = sample_by_reservoir(pairs(), options.sample, options.seed)
+        chosen, count = draw_sample(pairs, options.sample, options.seed)
         report.dropped[NOT_SAMPLED] = count - len(chosen)
         if count < options.sample:
             say(f"{CORPUS}: {split} has only {count} pairs; --sample {options.sample} keeps all of them")

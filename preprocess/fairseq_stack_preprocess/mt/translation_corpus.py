@@ -30,7 +30,6 @@ from ..text.output import corpus_folder
 from ..text.sentence_pieces import require_model_format
 from .parallel_text import PairedFiles, find_files, what_is_read
 from .pieces import dictionaries, write_pieces
-from .presets import PresetText
 from .split_text import write_text
 from .translation_options import CORPUS, Options
 
@@ -122,14 +121,11 @@ def _dictionary_size(folder: Path, language: str) -> int:
         return sum(1 for _ in file) + 4
 
 
-def plan(options: Options, text: PresetText | None = None) -> Iterator[str]:
-    """What would be read, unpacked or downloaded for each split; ``text`` is what a preset provides.
+def plan(options: Options) -> Iterator[str]:
+    """What would be read for each split.
 
     Raises:
         PrepareError: text that the options name is missing, or has only one side.
     """
-    for split, prefixes in options.prefixes().items():
-        if text is not None and split in text.splits:
-            yield f"{split}: {text.plan(split, options)}"
-        else:
-            yield f"{split}: {what_is_read(prefixes, *options.languages())}"
+    for split, corpora in find_splits(options).items():
+        yield f"{split}: {what_is_read(corpora)}"

@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import PrepareError, flag_of, require_ranges
+from ..errors import PrepareError, require_ranges
 from ..text.sentence_pieces import MOST_PIECES
 from .pair_filters import PairFilter
 
 CORPUS = "mt"
 
 NORMALIZATIONS = ("nfkc", "nfc", "none")
-SAMPLE_RULES = ("reservoir", "authors")
 
 LANGUAGE = re.compile(r"[A-Za-z]\w*(-\w+)*")
 
@@ -33,8 +32,7 @@ class Options:
         drop_lone_periods: whether pairs in which a side is "." are dropped.
         filter_all: whether empty, overlong and lone-period pairs are also dropped from valid and test, which
             otherwise stay as they are; train never keeps a pair with an empty side.
-        sample: number of training pairs to keep; None for all.
-        sample_rule: ``reservoir``, or ``authors``: ``random.Random(seed).sample``, in the order drawn.
+        sample: number of training pairs to keep, in the order in which they are drawn; None for all.
         seed: of the sample.
         pieces: how many BPE pieces there may be.
         piece_threshold: a side uses only pieces that occur at least this often on that side of train, and single
@@ -42,7 +40,6 @@ class Options:
         hard_limit: whether too little text for so many pieces is an error.
         piece_normalization: SentencePiece's normalization rule.
         joint: whether both languages share the BPE model and the dictionary.
-        strip_cr: whether CR LF is read as LF.
         keep_separators: whether U+0085, U+2028 and the like (:data:`.streams.SEPARATORS`) stay in the text and
             become spaces in pieces, instead of being an error.
         limit: read this many pairs of each split only; None for all.
@@ -64,14 +61,12 @@ class Options:
     drop_lone_periods: bool = False
     filter_all: bool = False
     sample: int | None = None
-    sample_rule: str = "reservoir"
     seed: int = 0
     pieces: int = 8000
     piece_threshold: int = 0
     hard_limit: bool = False
     piece_normalization: str = "identity"
     joint: bool = True
-    strip_cr: bool = False
     keep_separators: bool = False
     limit: int | None = None
     binarise: bool = True
@@ -88,11 +83,10 @@ class Options:
             raise PrepareError(f"--max-ratio must be at least 1, got {self.max_ratio:g}")
         require_ranges(self, max_chars=(1, None), sample=(1, None), limit=(1, None), seed=(0, None))
         require_ranges(self, pieces=(2, MOST_PIECES), piece_threshold=(0, None))
-        for name, choices in (("normalization", NORMALIZATIONS), ("sample_rule", SAMPLE_RULES)):
-            if getattr(self, name) not in choices:
-                raise PrepareError(
-                    f"{flag_of(name)}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}"
-                )
+        if self.normalization not in NORMALIZATIONS:
+            raise PrepareError(
+                f"--normalization: expected one of {', '.join(NORMALIZATIONS)}, got {self.normalization!r}"
+            )
 
     def languages(self) -> tuple[str, str]:
         """Source and target."""

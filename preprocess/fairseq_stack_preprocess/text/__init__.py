@@ -18,6 +18,5 @@ module                  what
 :mod:`.binarise`        fairseq's binary format, by fairseq-preprocess in a child process
 :mod:`.child`           that process
 :mod:`.sentence_pieces` BPE by SentencePiece
-:mod:`.download`        archives, downloaded once and checked
 ======================= ========================================================================
 """

@@ -43,19 +43,15 @@ class _Token:
     text: str
 
 
-def read_grammar(path: Path, *, strip_cr: bool = False) -> PCFG:
-    r"""The grammar in a file, plain or gzipped.
-
-    Args:
-        path: the file.
-        strip_cr: whether ``\r\n`` is read as ``\n``.
+def read_grammar(path: Path) -> PCFG:
+    """The grammar in a file, plain or gzipped.
 
     Raises:
         PrepareError: the file cannot be opened, holds no grammar, or see :func:`.streams.read_blocks`; the
             message has the line.
     """
     try:
-        text = "\n".join(read_lines(path, strip_cr=strip_cr))
+        text = "\n".join(read_lines(path))
     except OSError as error:
         raise PrepareError(f"--grammar {path}: {error.strerror}") from error
     return parse_grammar(text, str(path))

@@ -1,8 +1,8 @@
-"""Reading text of any size in bounded memory: UTF-8, plain or ``.gz``, split at line feeds only.
+"""Reading text of any size in bounded memory: UTF-8, plain or ``.gz``, in lines that end in LF or CR LF.
 
 Everything that would put two sides of a corpus out of step, now or in a program that reads what was written,
-is an error that names file and line: bytes that are not UTF-8, NUL, carriage returns, U+0085, U+2028 and the like
-(unless they are to be kept like other characters), a gzip file that ends early, a file without lines.
+is an error that names file and line: bytes that are not UTF-8, NUL, other carriage returns, U+0085, U+2028 and the
+like (unless they are to be kept like other characters), a gzip file that ends early, a file without lines.
 """
 
 from __future__ import annotations
@@ -69,12 +69,11 @@ def read_chunk(file: gzip.GzipFile | BufferedReader, path: Path, line: int) -> b
         raise PrepareError(f"{path}, line {line}: the gzip file is damaged ({error})") from error
 
 
-def read_blocks(path: Path, *, strip_cr: bool = False, keep_separators: bool | None = None) -> Iterator[str]:
-    r"""Yield the text in blocks of whole lines, each block without its last line feed.
+def read_blocks(path: Path, *, keep_separators: bool | None = None) -> Iterator[str]:
+    """Yield the text in blocks of whole lines that end in LF, each block without its last one.
 
     Args:
         path: the file; a byte order mark at its beginning is not part of the text.
-        strip_cr: whether ``\r\n`` is read as ``\n``.
         keep_separators: whether :data:`SEPARATORS` are characters like any others; None where users have no choice.
 
     Raises:
@@ -89,21 +88,21 @@ def read_blocks(path: Path, *, strip_cr: bool = False, keep_separators: bool | N
             cut = chunk.rfind(b"\n") + 1
             if cut:
                 block, rest = rest + chunk[:cut], chunk[cut:]
-                yield _decode(block, path, line, strip_cr, keep_separators)
+                yield _decode(block, path, line, keep_separators)
                 line += block.count(b"\n")
             else:
                 rest += chunk
                 if len(rest) > LONGEST_LINE_BYTES:
                     raise PrepareError(f"{path}, line {line}: longer than {LONGEST_LINE_BYTES} bytes; is this text?")
     if rest:
-        yield _decode(rest, path, line, strip_cr, keep_separators)
+        yield _decode(rest, path, line, keep_separators)
     elif line == 1:
         raise PrepareError(f"{path} is empty: expected text in line 1")
 
 
-def read_lines(path: Path, *, strip_cr: bool = False, keep_separators: bool | None = None) -> Iterator[str]:
+def read_lines(path: Path, *, keep_separators: bool | None = None) -> Iterator[str]:
     """Yield the lines of a file; arguments and errors as in :func:`read_blocks`."""
-    for block in read_blocks(path, strip_cr=strip_cr, keep_separators=keep_separators):
+    for block in read_blocks(path, keep_separators=keep_separators):
         yield from block.split("\n")
 
 
@@ -123,20 +122,17 @@ def check_separators(text: str, path: Path, first_line: int, *, can_be_kept: boo
         )
 
 
-def _decode(block: bytes, path: Path, first_line: int, strip_cr: bool, keep_separators: bool | None) -> str:
+def _decode(block: bytes, path: Path, first_line: int, keep_separators: bool | None) -> str:
     """The text of whole lines; ``first_line`` is the number of the first of them."""
 
     def refuse(position: int, problem: str) -> PrepareError:
         line = first_line + block.count(b"\n", 0, position)
         return PrepareError(f"{path}, line {line}: {problem}")
 
-    if strip_cr:
-        block = block.replace(b"\r\n", b"\n")
+    block = block.replace(b"\r\n", b"\n")
     if (position := block.find(b"\0")) >= 0:
         raise refuse(position, "a NUL character; is this text?")
     if (position := block.find(b"\r")) >= 0:
-        if block[position : position + 2] == b"\r\n":
-            raise refuse(position, "ends in CR LF, as on Windows, expected LF; --strip-cr reads such files")
         raise refuse(position, "a carriage return within the line, which other programs treat as its end")
     try:
         text = block.removesuffix(b"\n").decode("utf-8")

@@ -14,12 +14,11 @@ module               what
 :mod:`.problems`     the further tasks of Delétang et al., and those of DeltaStack (2026)
 :mod:`.derivations`  the derivations of a grammar by depth: counts, uniform draws, ambiguity
 :mod:`.grammars`     tasks on strings of a grammar: parentheses, formulas, agreement
-:mod:`.tasks`        all generated tasks, with the lengths and depths of the papers
+:mod:`.tasks`        all tasks, with the lengths and depths of the papers
 :mod:`.python2`      the order of sets and the shuffling of Python 2
 :mod:`.authors`      the six test sets that the paper's authors drew
-:mod:`.task_options` the options of the generated tasks
+:mod:`.task_options` the options of the corpus
 :mod:`.pair_files`   the files that every task has
-:mod:`.task_corpus`  the generated tasks: training, validation and test sets as files
-:mod:`.natural`      number agreement in sentences of a natural language, read from files
+:mod:`.task_corpus`  training, validation and test sets as files
 ==================== ==================================================================================
 """

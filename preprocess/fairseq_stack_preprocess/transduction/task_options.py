@@ -1,4 +1,4 @@
-"""The options of the generated tasks."""
+"""The options of the corpus ``transduction``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from .authors import SIZE, TEST_SETS
 from .tasks import TASKS, Settings, Task
 
 CORPUS = "transduction"
-NATURAL = "natural_agreement"
 
 GREATEST_LENGTH = 10_000
 GREATEST_DEPTH = 100
@@ -115,7 +114,7 @@ class Options:
     def definition(self) -> Task:
         """The task."""
         if self.task not in TASKS:
-            raise PrepareError(f"unknown task {self.task}; expected one of {', '.join([*TASKS, NATURAL])}")
+            raise PrepareError(f"unknown task {self.task}; expected one of {', '.join(TASKS)}")
         return TASKS[self.task]
 
     def settings(self, split: str) -> Settings:

@@ -16,21 +16,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, flag_of, require_ranges
+from ..errors import PrepareError, require_ranges
 from ..layout import GENERALISATION, SPLITS, SUFFIX, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language, binarise_translation
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_columns, write_lines
-from ..text.pcfg import GREATEST_WEIGHT
 from ..text.splits import SIZES, distinct, stream
-from .class_weights import NOUN_PHRASES, PUBLISHED, VERB_PHRASES, ClassWeights, class_weights
+from .class_weights import PUBLISHED, ClassWeights
 from .sentences import draw_sentence
 from .tasks import TASKS, Pair, Task
 
@@ -49,20 +48,16 @@ class Options:
     Attributes:
         task: the name of one of :data:`.TASKS`.
         weights: ``released``, the class weights of the authors' data, or ``grammar``, those of their grammars.
-        subject_weights: other weights of the types of subjects, in the order of :data:`.NOUN_PHRASES`.
-        verb_phrase_weights: other weights of the types of verb phrases, in the order of :data:`.VERB_PHRASES`.
         train_size: number of pairs in train (likewise ``valid_size``, ``test_size``, ``gen_size``).
         seed: seed of the random numbers.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
-        PrepareError: a value is out of range, or with these weights there is no pair for the generalisation set.
+        PrepareError: a value is out of range.
     """
 
     task: str
     weights: str = RELEASED
-    subject_weights: tuple[float, ...] | None = None
-    verb_phrase_weights: tuple[float, ...] | None = None
     train_size: int = 100_000
     valid_size: int = 1_000
     test_size: int = 10_000
@@ -76,23 +71,6 @@ class Options:
             raise PrepareError(f"--task must be one of {', '.join(TASKS)}, got {self.task!r}")
         if self.weights not in WEIGHTS:
             raise PrepareError(f"--weights must be one of {', '.join(WEIGHTS)}, got {self.weights!r}")
-        for subjects in self.definition().gen_subjects:
-            self._check("subject_weights", NOUN_PHRASES, subjects)
-        self._check("verb_phrase_weights", VERB_PHRASES, self.definition().gen_verb_phrases)
-
-    def _check(self, name: str, types: Sequence[str], needed: Collection[str]) -> None:
-        """Raise PrepareError if a weight is no weight, or none of the types that ``gen`` needs has one."""
-        weights = getattr(self, name)
-        if weights is None:
-            return
-        if len(weights) != len(types) or not all(0 <= weight <= GREATEST_WEIGHT for weight in weights):
-            expected = f"{len(types)} numbers from 0 to {GREATEST_WEIGHT}, for {', '.join(types)}"
-            raise PrepareError(f"{flag_of(name)} must be {expected}, got {' '.join(map(str, weights))}")
-        if not any(dict(zip(types, weights, strict=True))[name] for name in needed):
-            raise PrepareError(
-                f"{flag_of(name)}: {GENERALISATION} of {self.task} needs a weight greater than 0 for one of "
-                f"{', '.join(needed)}"
-            )
 
     def definition(self) -> Task:
         """The task."""
@@ -102,11 +80,7 @@ class Options:
         """The weights of the types of phrases from which a split is drawn."""
         task = self.definition()
         released = task.released_gen if split == GENERALISATION else task.released
-        weights = PUBLISHED if self.weights == GRAMMAR else released
-        return class_weights(
-            self.subject_weights or tuple(weights.subjects.values()),
-            self.verb_phrase_weights or tuple(weights.verb_phrases.values()),
-        )
+        return PUBLISHED if self.weights == GRAMMAR else released
 
     def sizes(self) -> dict[str, int]:
         """The number of pairs in each split."""

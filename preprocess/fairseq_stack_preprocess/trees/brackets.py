@@ -125,12 +125,11 @@ def base_label(label: str) -> str:
     return label[:1] + re.split(r"[-=|]", label[1:], maxsplit=1)[0]
 
 
-def read_trees(path: Path, *, strip_cr: bool = False) -> Iterator[tuple[int, Tree]]:
+def read_trees(path: Path) -> Iterator[tuple[int, Tree]]:
     r"""Yield (line, tree) for each tree of a file, plain or gzipped; ``line`` is where the tree begins.
 
     Args:
         path: the file.
-        strip_cr: whether ``\r\n`` is read as ``\n``.
 
     Raises:
         PrepareError: a tree is broken, there is text outside brackets, a word would mislead fairseq, the
@@ -139,7 +138,7 @@ def read_trees(path: Path, *, strip_cr: bool = False) -> Iterator[tuple[int, Tre
         OSError: the file cannot be opened or read.
     """
     reader = _Reader(path)
-    for line in read_lines(path, strip_cr=strip_cr):
+    for line in read_lines(path):
         yield from reader.read(line)
     reader.end()
 

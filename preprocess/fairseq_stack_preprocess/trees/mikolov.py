@@ -39,7 +39,6 @@ class Options:
         raw: the folder with ``ptb.{train,valid,test}.txt``.
         form: ``sentences`` or ``stream``.
         limit: the maximum number of sentences in each split, the first ones; None: all.
-        strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
@@ -49,7 +48,6 @@ class Options:
     raw: Path
     form: str = "sentences"
     limit: int | None = None
-    strip_cr: bool = False
     binarise: bool = True
 
     def __post_init__(self) -> None:
@@ -77,13 +75,13 @@ def find_files(raw: Path) -> dict[str, Path]:
     return files
 
 
-def sentences(path: Path, *, strip_cr: bool, dropped: Counter[str]) -> Iterator[list[str]]:
+def sentences(path: Path, *, dropped: Counter[str]) -> Iterator[list[str]]:
     """The words of each line; empty lines are dropped and counted.
 
     Raises:
         PrepareError: a word would mislead fairseq, or is ``<eos>``; or :func:`.streams.read_lines` raised it.
     """
-    for number, line in enumerate(read_lines(path, strip_cr=strip_cr), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         place = f"{path}, line {number}"
         check_white_space(line, place)
         words = line.split()
@@ -125,7 +123,7 @@ def _write(text: Path, split: str, path: Path, options: Options, dropped: Counte
     lengths: list[int] = []
 
     def lines() -> Iterator[str]:
-        read = islice(sentences(path, strip_cr=options.strip_cr, dropped=dropped), options.limit)
+        read = islice(sentences(path, dropped=dropped), options.limit)
         for sentence in progress(read, label=f"{CORPUS}: {split}", total=None):
             words.update(sentence)
             lengths.append(len(sentence))

@@ -39,7 +39,7 @@ from .side_files import (
 from .word_classes import Fingerprint, known_words
 
 CORPUS = "ptb"
-GREATEST_SECTION = 24
+SECTIONS = {"train": range(2, 22), "valid": (24,), "test": (23,)}
 
 DYER_2016 = Fingerprint(23_832, 950_012, "3b7c9723e77c498c79edc39966fec40bc4e60454d248c0e3535c3eb30844bd7b")
 """The training text of Dyer et al. (2016), slips included.
@@ -60,68 +60,21 @@ class Options:
 
     Attributes:
         raw: the folder with the ``.mrg`` files, at any depth.
-        train_sections: the sections of train (likewise ``valid_sections``, ``test_sections``).
         slips: whether the accidents in the authors' data are reproduced.
         limit: the maximum number of sentences in each split, the first ones; None: all.
-        strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
-        PrepareError: a value is out of range, or a section is in two splits.
+        PrepareError: a value is out of range.
     """
 
     raw: Path
-    train_sections: tuple[int, ...] = tuple(range(2, 22))
-    valid_sections: tuple[int, ...] = (24,)
-    test_sections: tuple[int, ...] = (23,)
     slips: bool = False
     limit: int | None = None
-    strip_cr: bool = False
     binarise: bool = True
 
     def __post_init__(self) -> None:
         require_ranges(self, limit=(1, None))
-        split_of: dict[int, str] = {}
-        for split, sections in self.sections().items():
-            for section in sections:
-                if section in split_of:
-                    raise PrepareError(f"--{split}-sections: section {section:02} is in {split_of[section]} already")
-                split_of[section] = split
-
-    def sections(self) -> dict[str, tuple[int, ...]]:
-        """The sections of each split."""
-        return {"train": self.train_sections, "valid": self.valid_sections, "test": self.test_sections}
-
-
-def parse_sections(flag: str, text: str) -> tuple[int, ...]:
-    """The sections that a text such as ``2-21`` or ``0,2-4`` names.
-
-    Raises:
-        PrepareError: the text names no sections from 0 to 24, or one twice; ``flag`` is named.
-    """
-    sections: list[int] = []
-    for part in text.split(","):
-        span = re.fullmatch(r"(\d{1,2})(?:-(\d{1,2}))?", part.strip(), flags=re.ASCII)
-        if span is None:
-            raise PrepareError(f"{flag}: expected sections such as 2-21 or 23,24, got {text!r}")
-        first, last = int(span[1]), int(span[2] or span[1])
-        if not first <= last <= GREATEST_SECTION:
-            raise PrepareError(f"{flag}: expected sections from 0 to {GREATEST_SECTION} in order, got {part.strip()!r}")
-        sections += range(first, last + 1)
-    if len(set(sections)) < len(sections):
-        raise PrepareError(f"{flag}: a section is named twice in {text!r}")
-    return tuple(sections)
-
-
-def format_sections(sections: Sequence[int]) -> str:
-    """The text that :func:`parse_sections` reads as these sections, where neighbours in ascending order are a range."""
-    runs: list[list[int]] = []
-    for section in sections:
-        if runs and section == runs[-1][-1] + 1:
-            runs[-1].append(section)
-        else:
-            runs.append([section])
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def find_files(options: Options) -> dict[str, list[TreeFile]]:
@@ -134,22 +87,21 @@ def find_files(options: Options) -> dict[str, list[TreeFile]]:
     sections = _files_by_section(options.raw)
     splits = {
         split: sorted((file for section in wanted for file in sections.get(section, ())), key=lambda file: file.name)
-        for split, wanted in options.sections().items()
+        for split, wanted in SECTIONS.items()
     }
     for split, files in splits.items():
         if not files:
-            wanted, there = _name_sections(options.sections()[split]), _name_sections(sections)
+            wanted, there = _name_sections(SECTIONS[split]), _name_sections(sections)
             raise PrepareError(
-                f"--raw {options.raw}: no .mrg file of section {wanted} ({split}); there are sections {there}; "
-                f"--{split}-sections chooses others"
+                f"--raw {options.raw}: no .mrg file of section {wanted} ({split}); there are sections {there}"
             )
     return {split: _with_slip(files) if options.slips else files for split, files in splits.items()}
 
 
-def missing_sections(options: Options, files: Mapping[str, Sequence[TreeFile]]) -> list[int]:
-    """The requested sections that have no file."""
+def missing_sections(files: Mapping[str, Sequence[TreeFile]]) -> list[int]:
+    """The sections of the splits that have no file."""
     there = {_section_of(Path(file.name)) for split in SPLITS for file in files[split]}
-    return [section for sections in options.sections().values() for section in sections if section not in there]
+    return [section for sections in SECTIONS.values() for section in sections if section not in there]
 
 
 def _files_by_section(raw: Path) -> dict[int, list[TreeFile]]:
@@ -214,7 +166,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             split has no sentence; or binarising failed.
     """
     files = find_files(options)
-    missing = missing_sections(options, files)
+    missing = missing_sections(files)
     if missing:
         say(f"{CORPUS}: no file of section {_name_sections(missing)}: this is not the whole treebank")
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
@@ -228,13 +180,13 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
 
 
 def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:
-    sentences: Iterator[Sentence] = read_sentences(files, strip_cr=options.strip_cr)
+    sentences: Iterator[Sentence] = read_sentences(files)
     dropped = Counter[str]()
     if options.slips and split == "train":
         sentences = _without_slip_sentence(sentences, dropped)
     report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit, dropped=dropped)
     if not report.sentences:
-        raise PrepareError(f"--{split}-sections: no sentence is left of {report.dropped.total()} trees")
+        raise PrepareError(f"--raw: no sentence of {split} is left of {report.dropped.total()} trees")
     return report
 
 
@@ -265,6 +217,6 @@ def plan(options: Options) -> Iterator[str]:
     files = find_files(options)
     for split in SPLITS:
         yield describe_files(split, files[split])
-    missing = missing_sections(options, files)
+    missing = missing_sections(files)
     if missing:
         yield f"no file of section {_name_sections(missing)}"

@@ -94,14 +94,14 @@ def describe_files(split: str, files: Sequence[TreeFile]) -> str:
     return f"{split}: {len(files)} file{'s' * (len(files) > 1)}, {size:,} bytes: {names}"
 
 
-def read_sentences(files: Iterable[TreeFile], *, strip_cr: bool) -> Iterator[Sentence]:
+def read_sentences(files: Iterable[TreeFile]) -> Iterator[Sentence]:
     """The trees of the files, in their order.
 
     Raises:
         PrepareError: see :func:`.brackets.read_trees`.
     """
     for file in files:
-        for line, tree in read_trees(file.path, strip_cr=strip_cr):
+        for line, tree in read_trees(file.path):
             yield Sentence(file.name, line, tree)
 
 

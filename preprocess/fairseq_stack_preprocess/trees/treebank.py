@@ -59,7 +59,6 @@ class Options:
         piece_model: use this SentencePiece model.
         gpt2: cut words into pieces as the tokenizer of this folder with a GPT-2 does.
         limit: the maximum number of sentences in each split, the first ones; None: all.
-        strip_cr: whether lines may end with a carriage return.
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
@@ -74,7 +73,6 @@ class Options:
     piece_model: Path | None = None
     gpt2: Path | None = None
     limit: int | None = None
-    strip_cr: bool = False
     binarise: bool = True
 
     def __post_init__(self) -> None:
@@ -148,7 +146,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
 
 
 def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:
-    sentences = read_sentences(files, strip_cr=options.strip_cr)
+    sentences = read_sentences(files)
     report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit)
     if not report.sentences:
         raise PrepareError(f"--{split}: no sentence is left of {report.dropped.total()} trees")

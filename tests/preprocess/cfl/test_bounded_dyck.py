@@ -1,4 +1,4 @@
-"""The corpus bounded-dyck: the generator, the parses, the rule of valid, and the two further test sets."""
+"""The corpus bounded-dyck: the generator, the parses, and the two further test sets."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from fairseq_stack_preprocess.cfl.bounded_dyck import (
     generate,
     is_bounded_dyck,
     prepare,
-    profiles,
 )
-from fairseq_stack_preprocess.errors import PrepareError
 from tests.preprocess.corpus_folders import manifest_of
 
 SMALL = Options(
@@ -71,33 +69,6 @@ def test_the_distribution_of_lengths() -> None:
     strings = [draw_string(rng, brackets(2), max_depth=10, min_length=4, max_length=600) for _ in range(4000)]
     assert statistics.mean(len(string) == 4 for string in strings) == pytest.approx(3 / 16, abs=0.02)
     assert statistics.mean(map(len, strings)) == pytest.approx(50, abs=5)
-
-
-def test_profiles_forget_the_types() -> None:
-    assert profiles(["(a", "(b", "b)", "a)", "(c", "c)"]) == ["(())", "()"]
-
-
-def test_iid_keeps_new_strings_of_known_profiles() -> None:
-    sets = generate(replace(SMALL, valid_rule="iid", train_size=500))
-    known = {profile for string in sets["train"] for profile in profiles(string)}
-    assert not set(sets["valid"]) & set(sets["train"])
-    assert known.issuperset(profile for string in sets["valid"] for profile in profiles(string))
-    plain = generate(replace(SMALL, train_size=500))
-    assert plain["train"] == sets["train"] and plain["test"] == sets["test"] and plain["valid"] != sets["valid"]
-
-
-def test_iid_without_new_strings() -> None:
-    with pytest.raises(PrepareError, match="--valid-rule iid found 0 of 20 strings for valid, then none in 1000 draws"):
-        generate(replace(SMALL, valid_rule="iid", bracket_types=1, max_length=4))
-
-
-@pytest.mark.hostile
-def test_iid_is_the_rule_of_the_released_files() -> None:
-    """The released file of 20 types: lengths of 13.27 on average, a standard deviation of 7.22, and 15.8 % are 6."""
-    lengths = [len(string) for string in generate(Options(train_size=200_000, valid_rule="iid"))["valid"]]
-    assert statistics.mean(lengths) == pytest.approx(13.27, abs=0.5)
-    assert statistics.pstdev(lengths) == pytest.approx(7.22, abs=0.4)
-    assert statistics.mean(length == 6 for length in lengths) == pytest.approx(0.158, abs=0.03)
 
 
 def test_strings_of_the_depth_test() -> None:

@@ -146,7 +146,7 @@ def test_unknown_pieces_are_counted(prefix: Path, tmp_path: Path, capsys: pytest
     assert "mt: valid.en: 0 of 1 pieces are unknown (0.00%)" in said
 
 
-def test_sgm_and_xml_give_the_same_as_plain_text(prefix: Path, tmp_path: Path) -> None:
+def test_sgm_gives_the_same_as_plain_text(prefix: Path, tmp_path: Path) -> None:
     sides = {language: lines_of(Path(f"{prefix}.{language}")) for language in ("de", "en")}
     segments = {
         language: "".join(f'<seg id="{number}">{line}</seg>\n' for number, line in enumerate(lines))
@@ -154,12 +154,9 @@ def test_sgm_and_xml_give_the_same_as_plain_text(prefix: Path, tmp_path: Path) -
     }
     for language, role in (("de", "src"), ("en", "ref")):
         (tmp_path / f"s-{role}.{language}.sgm").write_text(f'<doc docid="d">{segments[language]}</doc>')
-    both = f'<src lang="de">{segments["de"]}</src><ref lang="en">{segments["en"]}</ref>'
-    (tmp_path / "x.xml").write_text(f'<dataset><doc id="d">{both}</doc></dataset>')
-    for form in ("s", "x"):
-        prepare(options_for(tmp_path / form), tmp_path / "out" / form)
-        for language, lines in sides.items():
-            assert lines_of(tmp_path / "out" / form / "text" / f"test.{language}") == lines
+    prepare(options_for(tmp_path / "s"), tmp_path / "out")
+    for language, lines in sides.items():
+        assert lines_of(tmp_path / "out" / "text" / f"test.{language}") == lines
 
 
 def test_nothing_left_is_an_error_with_the_reasons(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""WMT's test sets, .sgm and .xml: what is read, and sides that do not fit."""
+"""WMT's test sets in .sgm: what is read, and sides that do not fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.mt.wmt_markup import read_sgm, read_sgm_pairs, read_xml_pairs
+from fairseq_stack_preprocess.mt.wmt_markup import read_sgm, read_sgm_pairs
 
 SGM = """\
 <srcset setid="newstest2017" srclang="any">
@@ -80,56 +80,8 @@ def test_sgm_that_ends_within_a_segment(tmp_path: Path) -> None:
         list(read_sgm(write(tmp_path / "a.sgm", 'x\n<seg id="1">a\nb\n')))
 
 
-XML = """\
-<?xml version='1.0' encoding='utf-8'?>
-<dataset id="newstest2021">
-  <doc origlang="de" id="eins">
-    <src lang="de"><p><seg id="1">Erster &amp; Satz</seg><seg id="2">zwei
-Zeilen&#13;</seg></p></src>
-    <ref lang="en" translator="A"><p><seg id="1">First &lt; sentence</seg><seg id="2">two lines</seg></p></ref>
-    <ref lang="en" translator="B"><p><seg id="1">Another</seg><seg id="2">one</seg></p></ref>
-    <hyp lang="en" system="S"><p><seg id="1">a system's</seg><seg id="2">one</seg></p></hyp>
-  </doc>
-  <doc id="zwei"><src lang="de"><seg id="1">\x85 ä</seg></src><ref lang="cs"><seg id="1">cz</seg></ref><ref lang="en">
-<seg id="1">x</seg></ref></doc>
-</dataset>
-"""
-
-
-def test_xml(tmp_path: Path) -> None:
-    pairs = list(read_xml_pairs(write(tmp_path / "a.xml", XML), "de", "en", keep_separators=True))
-    assert pairs == [("Erster & Satz", "First < sentence"), ("zwei Zeilen ", "two lines"), ("\x85 ä", "x")]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('<seg id="2">two lines</seg>', "", "line 4: segment 2 of document eins is missing in its <ref>"),
-        ('<seg id="1">Erster &amp; Satz</seg>', "", "line 6: segment 1 .* but line 4 has segment 2"),
-        ('<ref lang="en">', '<ref lang="fr">', 'line 11: document zwei has no <ref lang="en">'),
-        ("First &lt;", "First <b/>", "line 6: the tag <b> within segment 1 of document eins"),
-        ("</doc>\n</dataset>", "", "line 12: broken XML: no element found"),
-        ("First &lt;", "First &nbsp;", "line 6: broken XML: undefined entity"),
-        ("<dataset", '<!DOCTYPE d [<!ENTITY a "b">]>\n<dataset', "line 2: declares the entity a"),
-    ],
-    ids=["no-target", "other-number", "no-language", "tag", "no-end", "entity", "declaration"],
-)
-def test_xml_that_does_not_fit(old: str, new: str, message: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.xml", XML.replace(old, new, 1))
-    with pytest.raises(PrepareError, match=rf"a\.xml, {message}"):
-        list(read_xml_pairs(path, "de", "en", keep_separators=True))
-
-
 def test_separators_are_refused_unless_they_are_kept(tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match=r"a\.sgm, line 5: U\+0085, which other programs"):
         list(read_sgm(write(tmp_path / "a.sgm", SGM)))
     with pytest.raises(PrepareError, match=r"b\.sgm, line 5: U\+2028, which other programs"):
         list(read_sgm(write(tmp_path / "b.sgm", SGM.replace("\x85", "&#x2028;"))))
-    with pytest.raises(PrepareError, match=r"a\.xml, line 10: U\+0085, which other programs"):
-        list(read_xml_pairs(write(tmp_path / "a.xml", XML), "de", "en"))
-
-
-def test_xml_that_is_no_utf8(tmp_path: Path) -> None:
-    (tmp_path / "a.xml").write_bytes(XML.encode().replace(b"First", b"Fir\xff"))
-    with pytest.raises(PrepareError, match=r"a\.xml, line 6: broken XML"):
-        list(read_xml_pairs(tmp_path / "a.xml", "de", "en"))

@@ -1,4 +1,4 @@
-"""Text is read as a stream, split at line feeds only, and what is broken is named with file and line."""
+"""Text is read as a stream, split at LF and CR LF only, and what is broken is named with file and line."""
 
 from __future__ import annotations
 
@@ -68,11 +68,10 @@ def test_byte_order_mark_is_no_text(tmp_path: Path) -> None:
         (b"a\xffb\n", "not UTF-8: invalid start byte, byte 0xff"),
         (b"a\xc3\n", "not UTF-8: invalid continuation byte, byte 0xc3"),
         (b"a\0b\n", "a NUL character; is this text?"),
-        (b"a\r\n", "ends in CR LF, as on Windows, expected LF; --strip-cr reads such files"),
         (b"a\rb\n", "a carriage return within the line, which other programs treat as its end"),
         (b"a\xe2\x82", "not UTF-8: unexpected end of data, byte 0xe2"),
     ],
-    ids=["start-byte", "continuation", "nul", "cr-lf", "cr", "cut-off"],
+    ids=["start-byte", "continuation", "nul", "cr", "cut-off"],
 )
 def test_broken_text_is_named_with_file_and_line(before: int, broken: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "text"
@@ -83,10 +82,15 @@ def test_broken_text_is_named_with_file_and_line(before: int, broken: bytes, mes
     assert str(caught.value) == f"{path}, line {before + 1}: {message}"
 
 
-def test_lone_cr_is_an_error_with_strip_cr_as_well(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(b"a\r\nb\rc\r\n")
-    with pytest.raises(PrepareError, match="line 2: a carriage return within the line"):
-        lines_of(tmp_path / "text", strip_cr=True)
+@pytest.mark.parametrize("chunk_bytes", [1, 2, 3, 1 << 20])
+def test_cr_lf_ends_a_line(chunk_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "CHUNK_BYTES", chunk_bytes)
+    (tmp_path / "text").write_bytes(b"a\r\nb\n\r\nc\r\n")
+    assert lines_of(tmp_path / "text") == ["a", "b", "", "c"]
+    for broken in (b"a\r\nb\rc\r\n", b"a\r\nb\r\r\n", b"a\r\nb\r"):
+        (tmp_path / "text").write_bytes(broken)
+        with pytest.raises(PrepareError, match="line 2: a carriage return within the line"):
+            lines_of(tmp_path / "text")
 
 
 def test_gzip_that_ends_early(tmp_path: Path) -> None:

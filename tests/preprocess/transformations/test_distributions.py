@@ -7,11 +7,11 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 import pytest
 
 from fairseq_stack_preprocess.text.splits import stream
+from fairseq_stack_preprocess.transformations.class_weights import ClassWeights, class_weights
 from fairseq_stack_preprocess.transformations.tasks import TASKS, Pair
 from fairseq_stack_preprocess.transformations.transformation_corpus import Options, ambiguous_draws, generate
 from tests.preprocess.transformations.oracle import CLASS, QUESTIONS, TENSES, WORDS
@@ -37,11 +37,10 @@ IN_GEN = {
 TYPES = ("simple", "PP", "RO", "RSt", "RSi")
 
 
-def drawn(task: str, number: int = DRAWS, **weights: Any) -> list[Pair]:
+def drawn(task: str, number: int = DRAWS, weights: ClassWeights | None = None) -> list[Pair]:
     """Pairs of train, in which some may occur twice."""
-    options = Options(task, **weights)
-    draws = ambiguous_draws(stream(5, "train"), TASKS[task], options.class_weights("train"), Counter())
-    return list(islice(draws, number))
+    weights = weights or Options(task).class_weights("train")
+    return list(islice(ambiguous_draws(stream(5, "train"), TASKS[task], weights, Counter()), number))
 
 
 def check_mean(values: Sequence[float], expected: float) -> None:
@@ -92,17 +91,11 @@ def test_tenses() -> None:
 @pytest.mark.parametrize(("task", "weights"), IN_TRAINING)
 def test_types_of_phrases(task: str, weights: str) -> None:
     """In identity pairs, which are not filtered, and in the generalisation set."""
+    options = Options(task, weights, train_size=1, valid_size=1, test_size=1, gen_size=3000)
     identity = TASKS[task].markers[0]
-    pairs = [pair for pair in drawn(task, weights=weights) if pair.source[-1] == identity]
+    pairs = [pair for pair in drawn(task, weights=options.class_weights("train")) if pair.source[-1] == identity]
     check_structures(pairs, IN_TRAINING[task, weights])
-    sizes: dict[str, Any] = {"train_size": 1, "valid_size": 1, "test_size": 1, "gen_size": 3000}
-    check_structures(generate(Options(task, weights=weights, **sizes)).splits["gen"], IN_GEN[task, weights])
-
-
-def test_types_of_phrases_by_other_weights() -> None:
-    weights = ((1.5, 0, 1, 0, 2.5), (0, 0.25, 0, 0, 0, 0.75))
-    options: dict[str, Any] = {"subject_weights": weights[0], "verb_phrase_weights": weights[1]}
-    check_structures([pair for pair in drawn(QUESTIONS, **options) if pair.source[-1] == "decl"], weights)
+    check_structures(generate(options).splits["gen"], IN_GEN[task, weights])
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -119,5 +112,5 @@ def test_words_of_a_class_are_equally_likely(task: str) -> None:
 @pytest.mark.parametrize(("task", "lines"), [(QUESTIONS, 2 * 6 * 26 * 2 * 9), (TENSES, 2 * 6 * 26 * 9)])
 def test_number_of_the_shortest_sentences(task: str, lines: int) -> None:
     """Train of the papers' size has them nearly all."""
-    options: dict[str, Any] = {"subject_weights": (1, 0, 1e-90, 1e-90, 0), "verb_phrase_weights": (1, 0, 0, 0, 0, 0)}
-    assert len({pair.source for pair in drawn(task, 16 * lines, **options)}) == lines
+    weights = class_weights((1, 0, 0, 0, 0), (1, 0, 0, 0, 0, 0))
+    assert len({pair.source for pair in drawn(task, 16 * lines, weights)}) == lines

@@ -3,12 +3,14 @@ and the same bytes again."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.transformations.class_weights import class_weights
 from fairseq_stack_preprocess.transformations.tasks import TASKS, Pair
 from fairseq_stack_preprocess.transformations.transformation_corpus import (
     ALL_SPLITS,
@@ -140,11 +142,12 @@ def test_splits_come_one_after_the_other() -> None:
     assert all(other[split] != small[split] for split in ALL_SPLITS)
 
 
-def test_too_many_pairs() -> None:
+def test_too_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of simple intransitive sentences there are 2,808, each with two markers."""
-    weights: dict[str, Any] = {"subject_weights": (1, 0, 1e-90, 1e-90, 0), "verb_phrase_weights": (1, 0, 0, 0, 0, 0)}
+    simple = replace(TASKS[QUESTIONS], released=class_weights((1, 0, 0, 0, 0), (1, 0, 0, 0, 0, 0)))
+    monkeypatch.setitem(TASKS, QUESTIONS, simple)
     with pytest.raises(PrepareError, match=r"^--valid-size 616 is too large: \d+ sentences were found"):
-        generate(Options(QUESTIONS, **weights, train_size=5001, valid_size=616))
+        generate(Options(QUESTIONS, train_size=5001, valid_size=616))
 
 
 @of_both

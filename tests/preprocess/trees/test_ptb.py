@@ -11,7 +11,7 @@ import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees import ptb
-from fairseq_stack_preprocess.trees.ptb import Options, find_files, format_sections, parse_sections, prepare
+from fairseq_stack_preprocess.trees.ptb import Options, find_files, prepare
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint
 from tests.preprocess.corpus_folders import manifest_of
 from tests.preprocess.trees.treebanks import (
@@ -146,20 +146,9 @@ def test_fingerprint_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_missing_sections_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(tmp_path / "out", ptb_folder(tmp_path / "raw"))
     assert "ptb: no file of section 03, 04, 05, 06," in capsys.readouterr().err
-    run(tmp_path / "all", tmp_path / "raw", train_sections=(2,))
+    write_files(tmp_path / "raw", {f"{section:02}/wsj_{section:02}01.mrg": DOG for section in range(3, 22)})
+    run(tmp_path / "all", tmp_path / "raw")
     assert "no file" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("sections", "text"), [((2, 3, 4), "2-4"), ((0, 2, 3, 24), "0,2-3,24"), ((23,), "23")])
-def test_sections_as_text(sections: tuple[int, ...], text: str) -> None:
-    assert format_sections(sections) == text
-    assert parse_sections("--train-sections", text) == sections
-
-
-@pytest.mark.parametrize("text", ["", "a", "2-", "4-2", "25", "2,2", "1-3,2", "2;3", "-1"])
-def test_lists_that_name_no_sections(text: str) -> None:
-    with pytest.raises(PrepareError, match=r"^--train-sections: "):
-        parse_sections("--train-sections", text)
 
 
 @pytest.mark.parametrize(
