@@ -6,9 +6,9 @@ is registered as a kind with an op can be measured, also what a package of a use
 Each part is a module that checks before it measures, with the rows of its table and their columns: the passes over
 whole sequences and the sweep (:mod:`.sequences`), :mod:`.decoding`, steps of :mod:`.training`, stack LSTMs
 (:mod:`.recurrent`), neural stacks (:mod:`.networks`), :mod:`.long_sequences` and the code of :mod:`.authors`.
-:mod:`.agreement` refuses what computes something else than the equations. :mod:`.timing`, :mod:`.memory`, :mod:`.peak`
-and :mod:`.machine` are the instruments. Begin with :mod:`.command`, which calls the parts. ``scripts/compare.py`` runs
-the cases of :mod:`.compared`.
+:mod:`.agreement` refuses what computes something else than the equations. :mod:`.timing`, :mod:`.memory` and
+:mod:`.machine` are the instruments. Begin with :mod:`.command`, which calls the parts. ``scripts/compare.py`` runs the
+cases of :mod:`.compared`.
 
 It imports ``fairseq_stack``, and nothing imports it.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -196,14 +196,11 @@ class MeasuredSizes:
         timed: for passes over whole sequences.
         decoded: for decoding.
         swept: for the sweep.
-        multiply_adds: how many multiply-adds the forward pass of the best known algorithm takes for the sizes, leading
-            terms only; None if that is not known.
     """
 
     timed: tuple[Sizes, ...]
     decoded: tuple[Sizes, ...]
     swept: tuple[Sizes, ...]
-    multiply_adds: Callable[..., float] | None = None
 
 
 def sizes_of(kind: Kind) -> MeasuredSizes:
@@ -229,8 +226,6 @@ _SIZES = {
             *((64, 10, 3, 3, 5), (2, 20, 5, 5, 5), (1, 50, 1, 1, 64), (16, 50, 2, 3, 5), (1, 50, 3, 3, 5)),
             *((2, 50, 2, 8, 5), (1, 200, 1, 1, 1), (1, 200, 2, 3, 5), (4, 200, 3, 3, 64)),
         ),
-        # the pop rule: Q^3 S^2 for each i < k < t
-        multiply_adds=lambda B, n, Q, S, m: B * Q**3 * S**2 * n**3 / 6,
     ),
     "sup": MeasuredSizes(
         timed=((10, 60, 32), (16, 30, 511), (10, 80, 511), (10, 200, 511), (2, 400, 256)),
@@ -240,15 +235,10 @@ _SIZES = {
             *((64, 100, 512), (1, 300, 1), (64, 300, 4), (16, 300, 32), (4, 300, 512), (1, 1000, 1), (64, 1000, 1)),
             *((4, 1000, 32), (1, 1000, 512), (1, 5000, 1), (16, 5000, 1), (1, 5000, 32), (1, 20000, 1)),
         ),
-        # Three for each pair of s <= t and depth that can come back, n^3 / 12 in all, since there are at most t - s + 1
-        # and at most n - t + 1 for each pair; and the product of weights and vectors.
-        multiply_adds=lambda B, n, m: B * (3 * n**3 / 12 + n**2 / 2 * m),
     ),
     "strat": MeasuredSizes(
         timed=((10, 60, 32), (10, 80, 511), (10, 200, 511)),
         decoded=((10, 80, 511),),
         swept=((1, 2, 1), (64, 10, 32), (16, 100, 32), (1, 1000, 512)),
-        # the product of weights and vectors
-        multiply_adds=lambda B, n, m: B * n**2 / 2 * m,
     ),
 }

@@ -7,7 +7,6 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,14 @@ from .agreement import Disagreement
 from .cases import Case, axes_of, dtype_name, first_of_each_op, measurable, quick_sizes, sizes_of
 from .machine import describe_machine
 from .memory import MemoryMeter
-from .peak import Peak, measure_peak
 from .tables import Columns, Row, table_of
-from .timing import Settings, Timer, say
+from .timing import Settings, Timer
 
 DESCRIPTION = """\
-Measure every backend of the stacks (forward and backward pass, peak extra memory,
-GFLOP/s and their share of the machine's peak), decoding with a beam, and training
-steps of the papers' models, all in one run. A backend that disagrees with the
-reference ends the run with exit code 1. Five parts run only if they are named:
+Measure every backend of the stacks (forward and backward pass, peak extra memory),
+decoding with a beam, and training steps of the papers' models, all in one run. A
+backend that disagrees with the reference ends the run with exit code 1. Five parts
+run only if they are named:
 "sweep" compares the backend that models use with the best one, for sizes from tiny to
 long; "lstm" compares stack LSTMs in training with a loop over nn.LSTMCell; "neural"
 trains neural stacks at once and step by step; "window" has long sequences, with stacks
@@ -172,32 +170,24 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure what the arguments ask for, and print each table as soon as it is complete; return all measurements."""
     settings = settings_of(args)
     machine = {**describe_machine(settings.timer), "fairseq_stack": fairseq_stack.__version__}
-    say("measuring the machine's peak")
-    matrix = 128 if args.quick else 1024 if args.device == "cpu" else 8192
-    peaks = {x: measure_peak(settings.timer, x, 10 * settings.repeats, matrix) for x in settings.dtypes}
-    print("# Benchmark\n", *(f"- {name}: {fact}" for name, fact in machine.items()), sep="\n")
-    where = "one core" if args.device == "cpu" else "the GPU"
-    print(*(f"- peak of {where}, {dtype_name(dtype)}: {peak}" for dtype, peak in peaks.items()), sep="\n", flush=True)
-    figures: dict[str, Any] = {
-        "machine": machine,
-        "peak": {dtype_name(dtype): asdict(peak) for dtype, peak in peaks.items()},
-    }
+    print("# Benchmark\n", *(f"- {name}: {fact}" for name, fact in machine.items()), sep="\n", flush=True)
+    figures: dict[str, Any] = {"machine": machine}
     with MemoryMeter(settings.device, args.user_dir) as meter:
-        for part, title, columns, rows in _tables(args, settings, meter, peaks):
+        for part, title, columns, rows in _tables(args, settings, meter):
             figures.setdefault(part, []).extend(rows)
             print(f"\n## {title}\n\n{table_of(columns, rows)}", flush=True)
     return figures
 
 
 def _tables(
-    args: argparse.Namespace, settings: Settings, meter: MemoryMeter, peaks: dict[torch.dtype, Peak]
+    args: argparse.Namespace, settings: Settings, meter: MemoryMeter
 ) -> Iterator[tuple[str, str, Columns, list[Row]]]:
     """Measure part after part: what its measurements are called, the title of its table, the columns and the rows."""
     names = [name for name in args.timed if name in args.only]
     every = names or first_of_each_op()
     for name in names:
         cases = args.timed[name]
-        rows = sequences.measure_stack(cases, settings, meter, peaks)
+        rows = sequences.measure_stack(cases, settings, meter)
         yield "stacks", f"Stack {name}: forward and backward pass", sequences.stack_columns(cases[0]), rows
     if AUTHORS in args.only:
         title = "Next to the authors' code: forward and backward pass"

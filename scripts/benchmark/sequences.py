@@ -9,9 +9,8 @@ import torch
 from fairseq_stack.ops import automatic_backend
 
 from .agreement import check
-from .cases import Case, Variant, axes_of, backends_of, dtype_name, find_variants, sizes_of
+from .cases import Case, Variant, axes_of, backends_of, dtype_name, find_variants
 from .memory import MemoryMeter
-from .peak import OPERATIONS, Peak
 from .tables import ABSENT, PASSES, Columns, Row, error, milliseconds, ratio, sizes
 from .timing import Settings, passes_of, say
 
@@ -24,15 +23,11 @@ def stack_columns(case: Case) -> Columns:
         "threads": "threads",
         **PASSES,
         "extra MB": "extra_megabytes",
-        "GFLOP/s": "gflops",
-        "of peak": lambda row: ABSENT if row["gflops"] is None else f"{100 * row['share_of_peak']:.0f} %",
         "error": error,
     }
 
 
-def measure_stack(
-    cases: Sequence[Case], settings: Settings, meter: MemoryMeter, peaks: dict[torch.dtype, Peak]
-) -> list[Row]:
+def measure_stack(cases: Sequence[Case], settings: Settings, meter: MemoryMeter) -> list[Row]:
     """Check all cases of a stack, and then measure all variants of them.
 
     Raises:
@@ -58,22 +53,11 @@ def measure_stack(
                     "threads": threads,
                     **milliseconds(times[variant]),
                     "extra_megabytes": meter.megabytes(case, variant, threads),
-                    **_rates(case, sum(times[variant]), threads, peaks[variant.dtype]),
                     "error": errors[variant],
                 }
                 for variant in variants
             ]
     return rows
-
-
-def _rates(case: Case, seconds: float, threads: int, peak: Peak) -> Row:
-    """GFLOP/s, and their share of the peak of all cores in use or of the GPU."""
-    multiply_adds = sizes_of(case.kind).multiply_adds
-    if multiply_adds is None:
-        return {"gflops": None, "share_of_peak": None}
-    # The backward pass takes twice the multiply-adds of the forward pass: a product has two factors to differentiate.
-    gflops = 3 * OPERATIONS * multiply_adds(*case.sizes) / seconds / 1e9
-    return {"gflops": gflops, "share_of_peak": gflops / peak.gflops_of(threads)}
 
 
 def sweep_columns(case: Case) -> Columns:
