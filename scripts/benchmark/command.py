@@ -28,13 +28,11 @@ from .timing import Settings, Timer
 DESCRIPTION = """\
 Measure every backend of the stacks (forward and backward pass, peak extra memory),
 decoding with a beam, and training steps of the papers' models, all in one run. A
-backend that disagrees with the reference ends the run with exit code 1. Five parts
-run only if they are named:
-"sweep" compares the backend that models use with the best one, for sizes from tiny to
-long; "lstm" compares stack LSTMs in training with a loop over nn.LSTMCell; "neural"
-trains neural stacks at once and step by step; "window" has long sequences, with stacks
-of limited memory or depth; "authors" compares layers and LSTMs with their authors'
-code."""
+backend that disagrees with the reference ends the run with exit code 1. Four parts
+run only if they are named: "lstm" compares stack LSTMs in training with a loop over
+nn.LSTMCell; "neural" trains neural stacks at once and step by step; "window" has long
+sequences, with stacks of limited memory or depth; "authors" compares layers and LSTMs
+with their authors' code."""
 
 EPILOG = """\
 examples:
@@ -43,8 +41,8 @@ examples:
   FAIRSEQ_STACK_NATIVE=0 python scripts/benchmark.py --only steps"""
 
 DECODING, STEPS = "decoding", "steps"
-SWEEP, LSTM, NEURAL, WINDOW, AUTHORS = "sweep", "lstm", "neural", "window", "authors"
-NAMED = (SWEEP, LSTM, NEURAL, WINDOW, AUTHORS)
+LSTM, NEURAL, WINDOW, AUTHORS = "lstm", "neural", "window", "authors"
+NAMED = (LSTM, NEURAL, WINDOW, AUTHORS)
 
 DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
@@ -111,13 +109,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Exit with code 2 if the arguments cannot be satisfied, before anything is measured."""
-    args.timed, args.decoded, args.swept = {}, {}, {}
+    args.timed, args.decoded = {}, {}
     for name, kind in measurable().items():
         try:
             listed = tuple(parse_sizes(kind, sizes) for sizes in getattr(args, name) or ())
         except ValueError as error:
             parser.error(f"--{name}: {error}")
-        for part in ("timed", "decoded", "swept"):
+        for part in ("timed", "decoded"):
             usual = (quick_sizes(kind),) if args.quick else getattr(sizes_of(kind), part)
             getattr(args, part)[name] = [Case(kind, sizes) for sizes in listed or usual]
     try:
@@ -184,7 +182,6 @@ def _tables(
 ) -> Iterator[tuple[str, str, Columns, list[Row]]]:
     """Measure part after part: what its measurements are called, the title of its table, the columns and the rows."""
     names = [name for name in args.timed if name in args.only]
-    every = names or first_of_each_op()
     for name in names:
         cases = args.timed[name]
         rows = sequences.measure_stack(cases, settings, meter)
@@ -192,13 +189,8 @@ def _tables(
     if AUTHORS in args.only:
         title = "Next to the authors' code: forward and backward pass"
         yield "authors", title, authors.COLUMNS, [*authors.measure(_by_authors(args, settings), settings)]
-    if SWEEP in args.only:
-        for name in every:
-            cases = args.swept[name]
-            title = f"Sweep of the stack {name}: the backend that models use, and the best one"
-            yield "sweep", title, sequences.sweep_columns(cases[0]), sequences.measure_sweep(cases, settings)
     if DECODING in args.only:
-        for name in every:
+        for name in names or first_of_each_op():
             cases = args.decoded[name]
             title = f"Decoding with the stack {name}: each step advances a beam of B rows"
             yield "decoding", title, decoding.columns(cases[0]), decoding.measure(cases, settings)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import Backend, automatic_backends, stratification
+from fairseq_stack.ops import Backend, stratification
 from fairseq_stack.ops._native import library
 from scripts.benchmark import training
 from scripts.benchmark.cases import Case, axes_of, find_variants, first_of_each_op, measurable
@@ -77,30 +77,6 @@ def test_every_workload_has_presets() -> None:
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     assert {workload.preset(kind) for workload in WORKLOADS for kind in KINDS} <= ARCH_MODEL_REGISTRY.keys()
-
-
-def test_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "figures.json"
-    assert main(["--quick", "--only", "sweep", "--sup", "1,1,1", "2,300,3", "--json", str(path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines if line.startswith("## ")] == [
-        f"## Sweep of the stack {name}" for name in STACKS
-    ]
-    rows = json.loads(path.read_text())["sweep"]
-    assert [row["sizes"]["n"] for row in rows if row["stack"] == "sup"] == [1, 300]
-    for row in rows:
-        backends = {"pytorch", *(["native"] if row["stack"] in ("nd", "sup") and library() is not None else [])}
-        assert {row["chosen"], *row["times_chosen"]} == backends
-        assert row["chosen"] == automatic_backends(torch.device("cpu"))[Case(measurable()[row["stack"]], ()).op.name]
-        assert row["times_best"] >= 1 <= row["times_best_forward"]
-        assert row["times_best"] == pytest.approx(1 / min([1, *row["times_chosen"].values()]))
-        assert row["total_ms"] > row["forward_ms"] > 0
-
-
-def op_of(stack: str) -> str:
-    op = measurable()[stack].op
-    assert op is not None
-    return op.name
 
 
 def expected_variants(stack: str) -> list[str]:
