@@ -3,11 +3,10 @@
 # the same number of updates (tf: no stack, sup and nd: stack attention in the middle layer), evaluates them, and ends
 # with a table and the path of a picture. It makes the virtual environment first if there is none.
 #
-#   bash scripts/demo.sh [--fresh] [--tiny] [--no-setup] [OUT]
+#   bash scripts/demo.sh [--tiny] [--no-setup] [OUT]
 #
-#   OUT         folder to write (default: demo-out in the repository, demo-out-tiny with --tiny)
-#   --fresh     start anew; otherwise what is complete in OUT is kept, and interrupted training continues. Files that
-#               the demo did not write are kept
+#   OUT         folder to write (default: demo-out in the repository, demo-out-tiny with --tiny). What is complete in it
+#               is kept, and interrupted training continues
 #   --tiny      everything once through, in about a minute: too little to learn anything
 #   --no-setup  use the active Python instead of a virtual environment
 #
@@ -16,17 +15,16 @@
 set -euo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
-usage() { sed -n '2,15s/^#\( \|$\)//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,14s/^#\( \|$\)//p' "${BASH_SOURCE[0]}"; }
 
 usage_error() {
     printf 'demo.sh: %s\n\n%s\n' "$1" "$(usage)" >&2
     exit 2
 }
 
-out='' fresh=no size=full setup=yes
+out='' size=full setup=yes
 while [ $# -gt 0 ]; do
     case "$1" in
-    --fresh) fresh=yes ;;
     --tiny) size=tiny ;;
     --no-setup) setup=no ;;
     -h | --help) usage && exit 0 ;;
@@ -57,23 +55,6 @@ command -v fairseq-stack snakemake >/dev/null ||
 cores="$(python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')"
 jobs="${JOBS:-$((cores < 6 ? cores : 6))}"
 
-# The workflow in the folder OUT, as a group of processes, so that none of them survives this script.
-workflow() { # OPTION...
-    local status
-    set -m
-    snakemake --snakefile "$ROOT/scripts/experiments/demo.smk" --profile "$ROOT/scripts/experiments/profiles/local" \
-        --directory "$out" --cores "$jobs" --nolock --config size="$size" "$@" </dev/null &
-    group=$!
-    set +m
-    trap 'stop_workflow; exit 143' TERM
-    trap 'stop_workflow; exit 130' INT
-    wait "$group" || {
-        status=$?
-        fail "the demo failed with exit code $status, see above; the output of every step is in $out"
-    }
-    trap - TERM INT
-}
-
 # Snakemake waits for the jobs that are running, and may be about to start another one.
 stop_workflow() {
     while kill -0 "$group" 2>/dev/null; do
@@ -82,30 +63,28 @@ stop_workflow() {
     done
 }
 
-# A folder holds one experiment. In one that we did not make nothing is deleted; in ours, only what we made.
-mark="$out/demo-settings"
-if [ -f "$mark" ] && [[ "$(cat "$mark")" == "fairseq_stack demo, "* ]]; then
-    if [ "$fresh" = no ] && [ "$(cat "$mark")" != "fairseq_stack demo, $size" ]; then
-        fail "$out holds a demo of another size or version; use --fresh to replace it, or another folder"
-    fi
-elif [ -n "$(ls -A "$out" 2>/dev/null)" ]; then
-    fail "$out exists and was not made by the demo; choose another folder"
+# Snakemake keeps what is complete, so a folder holds one demo.
+mark="fairseq_stack demo, $size"
+if [ -n "$(ls -A "$out" 2>/dev/null)" ] && [ "$(cat "$out/demo-settings" 2>/dev/null)" != "$mark" ]; then
+    fail "$out holds other files, or a demo of another size; choose another folder, or delete it first"
 fi
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
-mark="$out/demo-settings"
-if [ "$fresh" = yes ]; then
-    # The corpora are replaced when they are generated, unless they hold other files.
-    workflow --delete-all-output --quiet all
-    for model in "$out"/{nested-translation,dyck}/{tf,sup,nd}; do
-        rm -f "$model"/train.log "$model"/checkpoint_{best,last}.pt "$model"/checkpoint_[0-9]*_[0-9]*.pt
-    done
-fi
-printf 'fairseq_stack demo, %s\n' "$size" >"$mark"
+printf '%s\n' "$mark" >"$out/demo-settings"
 
 SECONDS=0 # without the set-up
 say "Everything is written to $out; $jobs at a time"
-workflow --prioritize nested-translation/nd/trained
+# A group of processes, so that none of them survives this script.
+set -m
+snakemake --snakefile "$ROOT/scripts/experiments/demo.smk" --profile "$ROOT/scripts/experiments/profiles/local" \
+    --directory "$out" --cores "$jobs" --nolock --config size="$size" \
+    --prioritize nested-translation/nd/trained </dev/null &
+group=$!
+set +m
+trap 'stop_workflow; exit 143' TERM
+trap 'stop_workflow; exit 130' INT
+wait "$group" || fail "the demo failed with exit code $?, see above; the output of every step is in $out"
+trap - TERM INT
 cat "$out/table.md"
 printf '\npictures: %s %s\n' "$out/demo.png" "$out/demo-stack.png"
 say "Took $((SECONDS / 60)) min $((SECONDS % 60)) s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -170,21 +170,16 @@ def judge_of(case: Case) -> Variant:
     return Variant(PYTORCH if PYTORCH in case.op.backends else REFERENCE)
 
 
-def backends_of(case: Case, dtype: torch.dtype, device: torch.device) -> list[Variant]:
-    """The backends that can compute a case on a device, as they choose the instruction set; without the reference."""
-    backends = case.op.backends.values()
-    return [Variant(x.name, dtype) for x in backends if x.name != REFERENCE and x.obstacle(device) is None]
-
-
 def find_variants(case: Case, dtypes: Sequence[torch.dtype], device: torch.device) -> list[Variant]:
     """All ways to compute a case on a device except the reference: the compiled ones by instruction set."""
     compiled = availability().library
     instruction_sets = (None,) if compiled is None else compiled.instruction_sets
+    backends = [x.name for x in case.op.backends.values() if x.name != REFERENCE and x.obstacle(device) is None]
     return [
-        replace(variant, instruction_set=instruction_set)
+        Variant(backend, dtype, instruction_set)
         for dtype in dtypes
-        for variant in backends_of(case, dtype, device)
-        for instruction_set in (instruction_sets if variant.backend == NATIVE else (None,))
+        for backend in backends
+        for instruction_set in (instruction_sets if backend == NATIVE else (None,))
     ]
 
 
@@ -195,21 +190,16 @@ class MeasuredSizes:
     Attributes:
         timed: for passes over whole sequences.
         decoded: for decoding.
-        swept: for the sweep.
-        multiply_adds: how many multiply-adds the forward pass of the best known algorithm takes for the sizes, leading
-            terms only; None if that is not known.
     """
 
     timed: tuple[Sizes, ...]
     decoded: tuple[Sizes, ...]
-    swept: tuple[Sizes, ...]
-    multiply_adds: Callable[..., float] | None = None
 
 
 def sizes_of(kind: Kind) -> MeasuredSizes:
     """The sizes of a kind of this project, or those of the examples of another one."""
     examples = tuple((10, 80, *example) for example in kind.examples)
-    return _SIZES.get(kind.name, MeasuredSizes(examples, examples, examples))
+    return _SIZES.get(kind.name, MeasuredSizes(examples, examples))
 
 
 def quick_sizes(kind: Kind) -> Sizes:
@@ -224,31 +214,13 @@ _SIZES = {
             *((4, 200, 3, 3, 5), (1, 400, 3, 3, 5)),
         ),
         decoded=((10, 40, 2, 3, 5), (10, 80, 3, 3, 5), (10, 200, 3, 3, 5)),
-        swept=(
-            *((1, 1, 1, 1, 1), (16, 1, 3, 3, 5), (1, 10, 1, 1, 1), (16, 10, 2, 3, 5), (1, 10, 3, 3, 64)),
-            *((64, 10, 3, 3, 5), (2, 20, 5, 5, 5), (1, 50, 1, 1, 64), (16, 50, 2, 3, 5), (1, 50, 3, 3, 5)),
-            *((2, 50, 2, 8, 5), (1, 200, 1, 1, 1), (1, 200, 2, 3, 5), (4, 200, 3, 3, 64)),
-        ),
-        # the pop rule: Q^3 S^2 for each i < k < t
-        multiply_adds=lambda B, n, Q, S, m: B * Q**3 * S**2 * n**3 / 6,
     ),
     "sup": MeasuredSizes(
         timed=((10, 60, 32), (16, 30, 511), (10, 80, 511), (10, 200, 511), (2, 400, 256)),
         decoded=((10, 80, 511), (10, 200, 511)),
-        swept=(
-            *((1, 1, 1), (64, 1, 512), (1, 10, 1), (16, 10, 32), (64, 10, 512), (1, 100, 1), (16, 100, 32)),
-            *((64, 100, 512), (1, 300, 1), (64, 300, 4), (16, 300, 32), (4, 300, 512), (1, 1000, 1), (64, 1000, 1)),
-            *((4, 1000, 32), (1, 1000, 512), (1, 5000, 1), (16, 5000, 1), (1, 5000, 32), (1, 20000, 1)),
-        ),
-        # Three for each pair of s <= t and depth that can come back, n^3 / 12 in all, since there are at most t - s + 1
-        # and at most n - t + 1 for each pair; and the product of weights and vectors.
-        multiply_adds=lambda B, n, m: B * (3 * n**3 / 12 + n**2 / 2 * m),
     ),
     "strat": MeasuredSizes(
         timed=((10, 60, 32), (10, 80, 511), (10, 200, 511)),
         decoded=((10, 80, 511),),
-        swept=((1, 2, 1), (64, 10, 32), (16, 100, 32), (1, 1000, 512)),
-        # the product of weights and vectors
-        multiply_adds=lambda B, n, m: B * n**2 / 2 * m,
     ),
 }

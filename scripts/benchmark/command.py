@@ -7,7 +7,6 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +22,17 @@ from .agreement import Disagreement
 from .cases import Case, axes_of, dtype_name, first_of_each_op, measurable, quick_sizes, sizes_of
 from .machine import describe_machine
 from .memory import MemoryMeter
-from .peak import Peak, measure_peak
 from .tables import Columns, Row, table_of
-from .timing import Settings, Timer, say
+from .timing import Settings, Timer
 
 DESCRIPTION = """\
-Measure every backend of the stacks (forward and backward pass, peak extra memory,
-GFLOP/s and their share of the machine's peak), decoding with a beam, and training
-steps of the papers' models, all in one run. A backend that disagrees with the
-reference ends the run with exit code 1. Five parts run only if they are named:
-"sweep" compares the backend that models use with the best one, for sizes from tiny to
-long; "lstm" compares stack LSTMs in training with a loop over nn.LSTMCell; "neural"
-trains neural stacks at once and step by step; "window" has long sequences, with stacks
-of limited memory or depth; "authors" compares layers and LSTMs with their authors'
-code."""
+Measure every backend of the stacks (forward and backward pass, peak extra memory),
+decoding with a beam, and training steps of the papers' models, all in one run. A
+backend that disagrees with the reference ends the run with exit code 1. Four parts
+run only if they are named: "lstm" compares stack LSTMs in training with a loop over
+nn.LSTMCell; "neural" trains neural stacks at once and step by step; "window" has long
+sequences, with stacks of limited memory or depth; "authors" compares layers and LSTMs
+with their authors' code."""
 
 EPILOG = """\
 examples:
@@ -45,8 +41,8 @@ examples:
   FAIRSEQ_STACK_NATIVE=0 python scripts/benchmark.py --only steps"""
 
 DECODING, STEPS = "decoding", "steps"
-SWEEP, LSTM, NEURAL, WINDOW, AUTHORS = "sweep", "lstm", "neural", "window", "authors"
-NAMED = (SWEEP, LSTM, NEURAL, WINDOW, AUTHORS)
+LSTM, NEURAL, WINDOW, AUTHORS = "lstm", "neural", "window", "authors"
+NAMED = (LSTM, NEURAL, WINDOW, AUTHORS)
 
 DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
@@ -113,13 +109,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Exit with code 2 if the arguments cannot be satisfied, before anything is measured."""
-    args.timed, args.decoded, args.swept = {}, {}, {}
+    args.timed, args.decoded = {}, {}
     for name, kind in measurable().items():
         try:
             listed = tuple(parse_sizes(kind, sizes) for sizes in getattr(args, name) or ())
         except ValueError as error:
             parser.error(f"--{name}: {error}")
-        for part in ("timed", "decoded", "swept"):
+        for part in ("timed", "decoded"):
             usual = (quick_sizes(kind),) if args.quick else getattr(sizes_of(kind), part)
             getattr(args, part)[name] = [Case(kind, sizes) for sizes in listed or usual]
     try:
@@ -172,43 +168,29 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure what the arguments ask for, and print each table as soon as it is complete; return all measurements."""
     settings = settings_of(args)
     machine = {**describe_machine(settings.timer), "fairseq_stack": fairseq_stack.__version__}
-    say("measuring the machine's peak")
-    matrix = 128 if args.quick else 1024 if args.device == "cpu" else 8192
-    peaks = {x: measure_peak(settings.timer, x, 10 * settings.repeats, matrix) for x in settings.dtypes}
-    print("# Benchmark\n", *(f"- {name}: {fact}" for name, fact in machine.items()), sep="\n")
-    where = "one core" if args.device == "cpu" else "the GPU"
-    print(*(f"- peak of {where}, {dtype_name(dtype)}: {peak}" for dtype, peak in peaks.items()), sep="\n", flush=True)
-    figures: dict[str, Any] = {
-        "machine": machine,
-        "peak": {dtype_name(dtype): asdict(peak) for dtype, peak in peaks.items()},
-    }
+    print("# Benchmark\n", *(f"- {name}: {fact}" for name, fact in machine.items()), sep="\n", flush=True)
+    figures: dict[str, Any] = {"machine": machine}
     with MemoryMeter(settings.device, args.user_dir) as meter:
-        for part, title, columns, rows in _tables(args, settings, meter, peaks):
+        for part, title, columns, rows in _tables(args, settings, meter):
             figures.setdefault(part, []).extend(rows)
             print(f"\n## {title}\n\n{table_of(columns, rows)}", flush=True)
     return figures
 
 
 def _tables(
-    args: argparse.Namespace, settings: Settings, meter: MemoryMeter, peaks: dict[torch.dtype, Peak]
+    args: argparse.Namespace, settings: Settings, meter: MemoryMeter
 ) -> Iterator[tuple[str, str, Columns, list[Row]]]:
     """Measure part after part: what its measurements are called, the title of its table, the columns and the rows."""
     names = [name for name in args.timed if name in args.only]
-    every = names or first_of_each_op()
     for name in names:
         cases = args.timed[name]
-        rows = sequences.measure_stack(cases, settings, meter, peaks)
+        rows = sequences.measure_stack(cases, settings, meter)
         yield "stacks", f"Stack {name}: forward and backward pass", sequences.stack_columns(cases[0]), rows
     if AUTHORS in args.only:
         title = "Next to the authors' code: forward and backward pass"
         yield "authors", title, authors.COLUMNS, [*authors.measure(_by_authors(args, settings), settings)]
-    if SWEEP in args.only:
-        for name in every:
-            cases = args.swept[name]
-            title = f"Sweep of the stack {name}: the backend that models use, and the best one"
-            yield "sweep", title, sequences.sweep_columns(cases[0]), sequences.measure_sweep(cases, settings)
     if DECODING in args.only:
-        for name in every:
+        for name in names or first_of_each_op():
             cases = args.decoded[name]
             title = f"Decoding with the stack {name}: each step advances a beam of B rows"
             yield "decoding", title, decoding.columns(cases[0]), decoding.measure(cases, settings)

@@ -1,18 +1,13 @@
-"""Whole sequences: all backends of a stack, and the sweep, which compares the one that models use with the best."""
+"""Whole sequences: all backends of a stack."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
-from fairseq_stack.ops import automatic_backend
-
 from .agreement import check
-from .cases import Case, Variant, axes_of, backends_of, dtype_name, find_variants, sizes_of
+from .cases import Case, axes_of, dtype_name, find_variants
 from .memory import MemoryMeter
-from .peak import OPERATIONS, Peak
-from .tables import ABSENT, PASSES, Columns, Row, error, milliseconds, ratio, sizes
+from .tables import PASSES, Columns, Row, error, milliseconds, sizes
 from .timing import Settings, passes_of, say
 
 
@@ -24,15 +19,11 @@ def stack_columns(case: Case) -> Columns:
         "threads": "threads",
         **PASSES,
         "extra MB": "extra_megabytes",
-        "GFLOP/s": "gflops",
-        "of peak": lambda row: ABSENT if row["gflops"] is None else f"{100 * row['share_of_peak']:.0f} %",
         "error": error,
     }
 
 
-def measure_stack(
-    cases: Sequence[Case], settings: Settings, meter: MemoryMeter, peaks: dict[torch.dtype, Peak]
-) -> list[Row]:
+def measure_stack(cases: Sequence[Case], settings: Settings, meter: MemoryMeter) -> list[Row]:
     """Check all cases of a stack, and then measure all variants of them.
 
     Raises:
@@ -58,70 +49,8 @@ def measure_stack(
                     "threads": threads,
                     **milliseconds(times[variant]),
                     "extra_megabytes": meter.megabytes(case, variant, threads),
-                    **_rates(case, sum(times[variant]), threads, peaks[variant.dtype]),
                     "error": errors[variant],
                 }
                 for variant in variants
             ]
-    return rows
-
-
-def _rates(case: Case, seconds: float, threads: int, peak: Peak) -> Row:
-    """GFLOP/s, and their share of the peak of all cores in use or of the GPU."""
-    multiply_adds = sizes_of(case.kind).multiply_adds
-    if multiply_adds is None:
-        return {"gflops": None, "share_of_peak": None}
-    # The backward pass takes twice the multiply-adds of the forward pass: a product has two factors to differentiate.
-    gflops = 3 * OPERATIONS * multiply_adds(*case.sizes) / seconds / 1e9
-    return {"gflops": gflops, "share_of_peak": gflops / peak.gflops_of(threads)}
-
-
-def sweep_columns(case: Case) -> Columns:
-    return {
-        ", ".join(axes_of(case.kind)): sizes,
-        "auto is": "chosen",
-        "threads": "threads",
-        "forward ms": "forward_ms",
-        "sum ms": "total_ms",
-        "auto / best, forward": ratio("times_best_forward"),
-        "auto / best, sum": ratio("times_best"),
-        "others / auto, sum": lambda row: (
-            ", ".join(f"{name} {x:.1f}" for name, x in row["times_chosen"].items()) or ABSENT
-        ),
-    }
-
-
-def measure_sweep(cases: Sequence[Case], settings: Settings) -> list[Row]:
-    """Measure the backend that models use for the cases, and all others except the reference, in float32.
-
-    Only small cases are checked, since some of these are large.
-
-    Raises:
-        Disagreement: the backend that models use computes something else than the reference.
-    """
-    for case in cases:
-        check(case.small(), [Variant("auto", torch.float32)], settings.device)
-    rows = []
-    for case in cases:
-        chosen = automatic_backend(case.op.backends, settings.device).name
-        for threads in settings.each_number_of_threads(f"{case}: measuring all backends"):
-            variants = backends_of(case, torch.float32, settings.device)
-            times = settings.least_times({x.name: passes_of(case, x, settings.timer) for x in variants})
-            totals = {name: sum(of_passes) for name, of_passes in times.items()}
-            best = min(totals, key=lambda name: totals[name])
-            rows.append(
-                {
-                    "stack": case.kind.name,
-                    "sizes": case.by_axis(),
-                    "chosen": chosen,
-                    "best": best,
-                    "threads": threads,
-                    "forward_ms": 1e3 * times[chosen][0],
-                    "total_ms": 1e3 * totals[chosen],
-                    "best_ms": 1e3 * totals[best],
-                    "times_best_forward": times[chosen][0] / min(forward for forward, _ in times.values()),
-                    "times_best": totals[chosen] / totals[best],
-                    "times_chosen": {name: x / totals[chosen] for name, x in totals.items() if name != chosen},
-                }
-            )
     return rows

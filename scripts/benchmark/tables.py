@@ -46,8 +46,3 @@ def sizes(row: Row) -> str:
 def error(row: Row) -> str:
     """A column of errors."""
     return f"{row['error']:.0e}"
-
-
-def ratio(key: str) -> Callable[[Row], str]:
-    """A column of ratios."""
-    return lambda row: f"{row[key]:.2f}"

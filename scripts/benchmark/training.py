@@ -14,7 +14,7 @@ from fairseq_stack.kinds import parse_layer_list
 
 from .agreement import check
 from .cases import Case, Variant
-from .tables import Columns, Row, ratio
+from .tables import Columns, Row
 from .timing import Settings, Timer, Times, say
 
 KINDS = ("tf", "sup", "nd")
@@ -33,7 +33,7 @@ COLUMNS: Columns = {
     "update ms": "update_ms",
     "step ms": "step_ms",
     "tokens/s": "tokens_per_second",
-    "x tf": ratio("times_tf"),
+    "x tf": lambda row: f"{row['times_tf']:.2f}",
 }
 
 

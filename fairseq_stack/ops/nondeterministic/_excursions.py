@@ -1,4 +1,4 @@
-"""The log weights of the best parts of runs, for the best runs: Section 12 of ``docs/algorithm.md``.
+"""The log weights of the best parts of runs, for the best runs: Section 11 of ``docs/algorithm.md``.
 
 An *excursion* leaves the top of the stack by a push and comes back to it by the pop of what was pushed. Weights are
 logarithms, the weight of the best way takes the place of the sum, and -inf says that there is none.

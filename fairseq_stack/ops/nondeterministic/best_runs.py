@@ -1,4 +1,4 @@
-"""The best runs of the automaton of a nondeterministic stack (Viterbi): Section 12 of ``docs/algorithm.md``."""
+"""The best runs of the automaton of a nondeterministic stack (Viterbi): Section 11 of ``docs/algorithm.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How probable transitions are, given the weights of all steps: derivatives and differences of log Z (Section 12)."""
+"""How probable transitions are, given the weights of all steps: derivatives and differences of log Z (Section 11)."""
 
 from __future__ import annotations
 
