@@ -89,10 +89,6 @@ class Samples:
     unfinished: int
     max_length: int
 
-    def __post_init__(self) -> None:
-        if self.strings < 1:
-            raise ValueError(f"samples.strings must be at least 1, got {self.strings}")
-
     @property
     def share(self) -> float:
         """The share of strings in the language."""
