@@ -69,10 +69,12 @@ class Result(ABC):
         kind: the command, and the entry ``kind`` of the JSON, by which a reader knows the file.
         signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
             signatures can be compared.
+        model: the model.
     """
 
     kind: ClassVar[str]
     signature: str
+    model: Model
 
     @abstractmethod
     def lines(self) -> list[str]:
@@ -113,6 +115,19 @@ class Result(ABC):
                 f"{path} is not a result of this version of fairseq-stack {cls.kind}: {error} is missing"
             ) from error
         return result
+
+
+@dataclass(frozen=True)
+class ResultWithIntervals(Result):
+    """A result whose scores have confidence intervals.
+
+    Attributes:
+        bootstrap: number of resampled sets behind each interval.
+        confidence: the confidence level of the intervals, such as 0.95.
+    """
+
+    bootstrap: int
+    confidence: float
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
