@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairseq_stack.compat.replacing import sets
 from fairseq_stack.errors import UserError
@@ -25,85 +25,53 @@ _OURS = f"{UserError.__module__}.{UserError.__qualname__}: "
 ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
 
-class Known(NamedTuple):
-    """An error of fairseq that users meet, and the advice for it.
-
-    Attributes:
-        kind: the class of the exception.
-        pattern: what its message begins with.
-        advice: what to say; ``{0}`` is the first line of the message, ``{1}``, ... are the groups of the pattern.
-        raised_in: the function that raises it, needed if the message alone does not identify the error.
-    """
-
-    kind: type[BaseException]
-    pattern: str
-    advice: str
-    raised_in: str = ""
-
+_FOLDER = "expected a folder that fairseq-preprocess has written"
 
 KNOWN = (
-    Known(
-        AssertionError,
-        "Must specify batch size",
+    (
+        "AssertionError: Must specify batch size",
+        "",
         "the batch size is missing: give --max-tokens (tokens in a batch) or --batch-size (sentences in a batch)",
     ),
-    Known(
-        KeyError,
-        "None",
+    (
+        "KeyError: None",
+        "parse_args_and_arch",
         "the task is missing: give --task, such as --task translation or --task language_modeling",
-        raised_in="parse_args_and_arch",
     ),
-    Known(
-        ValueError,  # omegaconf: the options of language models refer to one of their task
-        "Interpolation key 'task.tokens_per_sample' not found",
+    (  # omegaconf: the options of language models refer to one of their task
+        "InterpolationKeyError: Interpolation key 'task.tokens_per_sample' not found",
+        "",
         "this is the architecture of a language model: give --task language_modeling",
     ),
-    Known(
-        AssertionError,
-        "Optimizer does not match",
-        "the checkpoint in --save-dir was trained with another optimizer or another precision; choose another "
+    (
+        "AssertionError: (Optimizer|Criterion) does not match",
+        "",
+        "the checkpoint in --save-dir was trained with another --optimizer, --criterion or precision; choose another "
         "--save-dir, use the same options, or give --reset-optimizer",
     ),
-    Known(
-        AssertionError,
-        "Criterion does not match",
-        "the checkpoint in --save-dir was trained with another --criterion; choose another --save-dir, use the "
-        "same options, or give --reset-optimizer",
-    ),
-    Known(
-        Exception,
-        "Could not infer language pair",
+    (
+        "Exception: Could not infer language pair",
+        "",
         "the languages cannot be inferred from the file names: give --source-lang and --target-lang",
     ),
-    Known(
-        FileNotFoundError,
-        r"\[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'",
-        "{1} is missing: expected a folder that fairseq-preprocess has written, with its dictionaries",
+    (
+        r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'",
+        "",
+        rf"\1 is missing: {_FOLDER}, with its dictionaries",
     ),
-    Known(
-        FileNotFoundError,
-        r"\[Errno 2\] No such file or directory: '(.*)'",
-        "{1} does not exist: expected a folder that fairseq-preprocess has written",
-        raised_in="ls",  # fairseq looks for the languages there
+    (
+        r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'",
+        "ls",  # fairseq looks for the languages there
+        rf"\1 does not exist: {_FOLDER}",
     ),
-    Known(
-        FileNotFoundError,
-        r"\[Errno 2\] No such file or directory: '(.*)'",
-        "--input {1} does not exist: expected a text file, or - for standard input",
-        raised_in="openhook",  # of fileinput, with which fairseq-interactive reads
+    (
+        "KeyError: '(.*)'",
+        "validate",
+        r"--best-checkpoint-metric \1: the validation has no such metric; its line in the log has those that there are",
     ),
-    Known(
-        KeyError,
-        "'(.*)'",
-        "--best-checkpoint-metric {1}: the validation has no such metric; its line in the log has those that there are",
-        raised_in="validate",
-    ),
-    Known(ValueError, "--finetune-from-model .* does not exist", "{0}"),
-    Known(AssertionError, "--sampling requires --nbest to be equal to --beam", "{0}"),
-    Known(FileNotFoundError, r"Dataset not found: (.*)", "{0}: expected a folder that fairseq-preprocess has written"),
-    Known(OSError, "Model file not found: ", "{0}"),
-    Known(ValueError, "DiverseBeamSearch requires --beam to be divisible", "{0} (--diverse-beam-groups)"),
 )
+"""Errors of fairseq that users meet: how their last line begins, the function that raises them if that line is not
+enough to know them, and what to do, with the groups of the first."""
 
 
 @sets("sys.excepthook")
@@ -139,18 +107,12 @@ def message_of(error: BaseException) -> str | None:
         return lines[-1].removeprefix(_OURS)
     if isinstance(error, UserError):
         return " ".join(map(str.strip, lines))
-    return next((said for known in KNOWN if (said := _advice(known, error)) is not None), None)
-
-
-def _advice(known: Known, error: BaseException) -> str | None:
-    text = (str(error).splitlines() or [""])[0]
-    match = re.match(known.pattern, text)
-    if match is None or not isinstance(error, known.kind):
-        return None
     frames = traceback.extract_tb(error.__traceback__)
-    if known.raised_in and not (frames and frames[-1].name == known.raised_in):
-        return None
-    return known.advice.format(text, *match.groups())
+    for pattern, function, advice in KNOWN:
+        match = re.match(pattern, f"{type(error).__name__}: {error}")
+        if match and (not function or (frames and frames[-1].name == function)):
+            return match.expand(advice)
+    return None
 
 
 class _EndWithMessage:

@@ -12,7 +12,7 @@ import torch
 
 from fairseq_stack.compat.configs import INTERVAL
 from fairseq_stack.compat.fairseq_cli_train import early_stopping
-from fairseq_stack.compat.nan_detector import infinite_loss, infinite_parameter, origin
+from fairseq_stack.compat.nan_detector import infinite_loss, infinite_parameter, infinite_value
 from fairseq_stack.compat.replacing import replaces
 from fairseq_stack.errors import UserError
 
@@ -100,9 +100,9 @@ def nan_detector(original: Any, *args: Any, **kwargs: Any) -> Any:
 
 @replaces("fairseq.trainer:Trainer.train_step")
 def train_step(original: Any, self: Any, samples: list[Any], raise_oom: bool = False) -> Any:
-    """End training when a loss or gradient is not finite, and say where values stop being finite.
+    """End training when a loss or gradient is not finite, and name the parameter or gradient that is not.
 
-    Unnecessary with a fairseq that names the module, gradient or parameter and ends.
+    Unnecessary with a fairseq that names the gradient or parameter and ends.
     """
     update = self.get_num_updates() + 1
     try:
@@ -111,7 +111,9 @@ def train_step(original: Any, self: Any, samples: list[Any], raise_oom: bool = F
     except FloatingPointError as error:
         problem = str(error).splitlines()[0]
     if problem:
-        raise UserError(f"training diverged at update {update} ({problem}): {origin(self, samples)}; {_REMEDY}")
+        raise UserError(
+            f"training diverged at update {update} ({problem}): {infinite_value(self.get_model())}; {_REMEDY}"
+        )
     return logged
 
 
@@ -128,7 +130,7 @@ def valid_step(original: Any, self: Any, sample: Any, raise_oom: bool = False) -
     if problem:
         raise UserError(
             f"training diverged during validation after update {self.get_num_updates()} ({problem}): "
-            f"{origin(self, [sample], training=False)}; {_REMEDY}"
+            f"{infinite_value(self.get_model())}; {_REMEDY}"
         )
     return logged
 

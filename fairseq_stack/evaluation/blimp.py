@@ -16,7 +16,7 @@ from fairseq_stack.files import read_lines
 
 from .intervals import Intervals
 from .markdown import table
-from .results import Estimate, Model, Result, Row
+from .results import Estimate, ResultWithIntervals, Row
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,10 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class BLiMPResult(Result):
+class BLiMPResult(ResultWithIntervals):
     """A model on BLiMP.
 
     Attributes:
-        model: the model.
-        bootstrap: number of resampled sets behind each interval.
-        confidence: the confidence level of the intervals, such as 0.95.
         overall: on all paradigms.
         fields: for each field.
         phenomena: for each phenomenon.
@@ -104,9 +101,6 @@ class BLiMPResult(Result):
     """
 
     kind: ClassVar[str] = "evaluate-blimp"
-    model: Model
-    bootstrap: int
-    confidence: float
     overall: Accuracy
     fields: tuple[Accuracy, ...]
     phenomena: tuple[Accuracy, ...]

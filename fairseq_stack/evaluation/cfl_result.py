@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .markdown import table
-from .results import Estimate, Model, Result
+from .results import Estimate, ResultWithIntervals
 
 NOTE_ON_BOUNDS = (
     "The bound of all strings has the cost of the length, the bound of one length does not: the difference of all "
@@ -89,10 +89,6 @@ class Samples:
     unfinished: int
     max_length: int
 
-    def __post_init__(self) -> None:
-        if self.strings < 1:
-            raise ValueError(f"samples.strings must be at least 1, got {self.strings}")
-
     @property
     def share(self) -> float:
         """The share of strings in the language."""
@@ -106,7 +102,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class CFLResult(Result):
+class CFLResult(ResultWithIntervals):
     """A language model on the strings of a formal language.
 
     Attributes:
@@ -114,9 +110,6 @@ class CFLResult(Result):
         split: the part of the corpus.
         eos: whether the ends of strings are counted.
         train_lengths: the minimum and maximum length of the strings in train.
-        bootstrap: number of resampled sets behind each interval.
-        confidence: the confidence level of the intervals, such as 0.95.
-        model: the model.
         overall: the scores on all strings; the bound has the cost of the length.
         by_length: the scores for each length, ascending.
         samples: None if no strings were drawn.
@@ -127,9 +120,6 @@ class CFLResult(Result):
     split: str
     eos: bool
     train_lengths: tuple[int, int]
-    bootstrap: int
-    confidence: float
-    model: Model
     overall: StringScores
     by_length: tuple[LengthScores, ...]
     samples: Samples | None

@@ -11,7 +11,7 @@ from fairseq_stack.label_scores import ClassCounts
 
 from .intervals import Columns, Intervals
 from .markdown import table
-from .results import Estimate, Model, Result, Row
+from .results import Estimate, ResultWithIntervals, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,15 +86,12 @@ class RegressionScores:
 
 
 @dataclass(frozen=True)
-class ClassificationResult(Result):
+class ClassificationResult(ResultWithIntervals):
     """A model on a split of prompts.
 
     Attributes:
         task: the name of the task.
         split: the part of the corpus.
-        bootstrap: number of resampled sets behind each interval.
-        confidence: the confidence level of the intervals, such as 0.95.
-        model: the model.
         prompts: number of prompts.
         classification: the scores of predicted labels; None for a regression.
         regression: the scores of predicted values; None for a classification.
@@ -103,9 +100,6 @@ class ClassificationResult(Result):
     kind: ClassVar[str] = "evaluate-classification"
     task: str
     split: str
-    bootstrap: int
-    confidence: float
-    model: Model
     prompts: int
     classification: ClassificationScores | None
     regression: RegressionScores | None

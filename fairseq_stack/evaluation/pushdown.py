@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 from .closing_brackets import GROUPS, closings
 from .intervals import Intervals
 from .markdown import table
-from .results import Estimate, Model, Result, Row
+from .results import Estimate, ResultWithIntervals, Row
 from .unlabelled_f1 import span_counts
 
 
@@ -119,16 +119,13 @@ class ClosingAccuracy:
 
 
 @dataclass(frozen=True)
-class PushdownResult(Result):
+class PushdownResult(ResultWithIntervals):
     """A model that parses, on sentences whose parses are known.
 
     Attributes:
         split: the part of the corpus.
         beam: the number of parses that are kept: 1 if decisions are greedy, 0 if the model does not parse; None if its
             parse is the best run of a nondeterministic stack.
-        bootstrap: number of resampled sets behind each interval.
-        confidence: the confidence level of the intervals, such as 0.95.
-        model: the model.
         sentences: number of sentences.
         words: number of words, without ends.
         gold: with gold parses; None for best runs.
@@ -140,9 +137,6 @@ class PushdownResult(Result):
     kind: ClassVar[str] = "evaluate-pushdown"
     split: str
     beam: int | None
-    bootstrap: int
-    confidence: float
-    model: Model
     sentences: int
     words: int
     gold: Scores | None

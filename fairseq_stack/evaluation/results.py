@@ -20,9 +20,6 @@ from fairseq_stack.files import read_text, written_whole
 Row: TypeAlias = "Mapping[str, object]"
 """A row of a CSV file: a value for each column. All rows have the same columns."""
 
-GREATEST = 2**53
-"""The maximum number in a result: a count up to it is exact as a float."""
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -65,17 +62,19 @@ class Model:
 class Result(ABC):
     """What a command ``fairseq-stack evaluate-...`` finds out about a model.
 
-    A subclass adds attributes, and each of them is an entry of the JSON, in their order. Their types say what
-    :meth:`read` accepts.
+    A subclass adds attributes, and each of them is an entry of the JSON, in their order. :meth:`read` builds the
+    dataclasses and tuples that their types name, and ignores other entries.
 
     Attributes:
         kind: the command, and the entry ``kind`` of the JSON, by which a reader knows the file.
         signature: data, options and version, in the form of sacrebleu's signatures. Figures of results with equal
             signatures can be compared.
+        model: the model.
     """
 
     kind: ClassVar[str]
     signature: str
+    model: Model
 
     @abstractmethod
     def lines(self) -> list[str]:
@@ -97,7 +96,7 @@ class Result(ABC):
         """Read what :meth:`write` wrote.
 
         Raises:
-            UserError: the file cannot be read, is not such a result, or an entry is missing or of another type.
+            UserError: the file cannot be read, is not such a result, or an entry is missing.
         """
         try:
             text = read_text(path)
@@ -110,10 +109,25 @@ class Result(ABC):
         if not isinstance(content, dict) or content.pop("kind", None) != cls.kind:
             raise UserError(f"{path} is not a result of fairseq-stack {cls.kind}")
         try:
-            result: Self = _parsed(content, cls, "")
-        except ValueError as error:
-            raise UserError(f"{path} is not a result of this version of fairseq-stack {cls.kind}: {error}") from error
+            result: Self = _built(content, cls)
+        except KeyError as error:
+            raise UserError(
+                f"{path} is not a result of this version of fairseq-stack {cls.kind}: {error} is missing"
+            ) from error
         return result
+
+
+@dataclass(frozen=True)
+class ResultWithIntervals(Result):
+    """A result whose scores have confidence intervals.
+
+    Attributes:
+        bootstrap: number of resampled sets behind each interval.
+        confidence: the confidence level of the intervals, such as 0.95.
+    """
+
+    bootstrap: int
+    confidence: float
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
@@ -153,49 +167,15 @@ def _flat(record: Any, prefix: str = "") -> dict[str, object]:
     return entries
 
 
-def _parsed(value: Any, expected: Any, name: str) -> Any:
-    """A value of JSON as the type ``expected``; ValueError names the entry that is wrong."""
-    if dataclasses.is_dataclass(expected):
-        return _record(value, expected, name)
+def _built(value: Any, expected: Any) -> Any:
+    """A value of JSON as the type ``expected``: a dataclass, a tuple, one of these or None, or a type of JSON."""
     arguments = typing.get_args(expected)
     if isinstance(expected, types.UnionType):  # X | None
-        return None if value is None else _parsed(value, arguments[0], name)
+        return None if value is None else _built(value, arguments[0])
     if typing.get_origin(expected) is tuple:
-        return _sequence(value, arguments, name)
-    is_number = type(value) in (int, float)
-    if is_number and not abs(value) <= GREATEST:
-        raise ValueError(f"{name} must be a number of at most {GREATEST}, got {json.dumps(value)[:40]}")
-    if expected is float and is_number:
-        return float(value)
-    if type(value) is not expected:
-        raise ValueError(f"{name} must be {_NAMES[expected]}, got {json.dumps(value)[:40]}")
+        return tuple(map(_built, value, arguments[:1] * len(value) if arguments[-1] is ... else arguments))
+    if dataclasses.is_dataclass(expected):
+        hints = typing.get_type_hints(expected)
+        names = [entry.name for entry in dataclasses.fields(expected)]
+        return expected(**{name: _built(value[name], hints[name]) for name in names})  # type: ignore[operator]
     return value
-
-
-_NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
-
-
-def _record(value: Any, expected: Any, name: str) -> Any:
-    hints = typing.get_type_hints(expected)
-    types_of_entries = {entry.name: hints[entry.name] for entry in dataclasses.fields(expected)}
-    names = {entry: f"{name}.{entry}".removeprefix(".") for entry in types_of_entries}
-    if not isinstance(value, dict):
-        raise ValueError(f"{name} must be an object, got {json.dumps(value)[:40]}")
-    for entry in types_of_entries:
-        if entry not in value:
-            raise ValueError(f"{names[entry]} is missing")
-    for entry in value:
-        if entry not in types_of_entries:
-            raise ValueError(f"{name}.{entry} is unknown".removeprefix("."))
-    return expected(**{entry: _parsed(value[entry], of, names[entry]) for entry, of in types_of_entries.items()})
-
-
-def _sequence(value: Any, types_of_items: tuple[Any, ...], name: str) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise ValueError(f"{name} must be an array, got {json.dumps(value)[:40]}")
-    if types_of_items[-1] is ...:
-        types_of_items = (types_of_items[0],) * len(value)
-    if len(value) != len(types_of_items):
-        raise ValueError(f"{name} must have {len(types_of_items)} items, got {len(value)}")
-    pairs = enumerate(zip(value, types_of_items, strict=True))
-    return tuple(_parsed(item, of, f"{name}[{number}]") for number, (item, of) in pairs)

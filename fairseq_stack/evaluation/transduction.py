@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 from .intervals import Intervals
 from .markdown import table
-from .results import Estimate, Model, Result
+from .results import Estimate, ResultWithIntervals
 
 LEARNED = 0.98
 """A trial with at least this accuracy on validation data has learned its task."""
@@ -62,16 +62,13 @@ class LengthAccuracy(Accuracy):
 
 
 @dataclass(frozen=True)
-class TransductionResult(Result):
+class TransductionResult(ResultWithIntervals):
     """A model on the strings of a transduction task.
 
     Attributes:
         task: the name of the task, or the folder of the data.
         split: the part of the corpus.
         score_words: the words of targets that are scored.
-        bootstrap: number of resampled sets behind each interval.
-        confidence: the confidence level of the intervals, such as 0.95.
-        model: the model.
         overall: the accuracy on all strings.
         by_length: the accuracy for each length, ascending.
     """
@@ -80,9 +77,6 @@ class TransductionResult(Result):
     task: str
     split: str
     score_words: tuple[str, ...]
-    bootstrap: int
-    confidence: float
-    model: Model
     overall: Accuracy
     by_length: tuple[LengthAccuracy, ...]
 

@@ -20,7 +20,7 @@ from fairseq_stack_preprocess.transformations.tasks import QUESTION_FORMATION, P
 
 from .intervals import Intervals
 from .markdown import MISSING, table
-from .results import Estimate, Model, Result, Row
+from .results import Estimate, ResultWithIntervals, Row
 from .transformation_pairs import DecidingWord
 
 AUXILIARY_AFTER_PRONOUN = (TRANSITIVE_RELATIVE, INTRANSITIVE_RELATIVE)
@@ -172,15 +172,12 @@ _MISSING = (MISSING, MISSING)
 
 
 @dataclass(frozen=True)
-class TransformationResult(Result):
+class TransformationResult(ResultWithIntervals):
     """A model on a split of a corpus of transformations.
 
     Attributes:
         task: the task.
         split: the part of the corpus.
-        bootstrap: number of resampled sets behind each interval.
-        confidence: the confidence level of the intervals, such as 0.95.
-        model: the model.
         overall: the scores on all pairs.
         by_subject: the scores for each type of subject, in the order of :data:`.NOUN_PHRASES`.
     """
@@ -188,9 +185,6 @@ class TransformationResult(Result):
     kind: ClassVar[str] = "evaluate-transformations"
     task: str
     split: str
-    bootstrap: int
-    confidence: float
-    model: Model
     overall: TransformationScores
     by_subject: tuple[TransformationScores, ...]
 

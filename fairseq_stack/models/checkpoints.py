@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from fairseq_stack.errors import UserError
 
 # fairseq takes no moving average of entries with "version" in their names.
 FINGERPRINT = "dictionary_version"
-_MOST_NAMES = 3
+_MOST_CHARACTERS = 400
 
 
 class CheckedLoading:
@@ -26,17 +27,14 @@ class CheckedLoading:
             UserError: if the checkpoint has another vocabulary or another architecture.
         """
         assert isinstance(self, nn.Module)
-        ours = self.state_dict()
-        problem = _other_vocabulary(ours, state_dict)
+        problem = _other_vocabulary(self.state_dict(), state_dict)
         if problem is not None:
             raise UserError(problem)
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)  # type: ignore[misc]
         except RuntimeError as error:
-            problems = _other_architecture(ours, state_dict)
-            if not problems:
-                raise
-            raise UserError(f"the checkpoint has another architecture; {problems}") from error
+            problem = textwrap.shorten(str(error), _MOST_CHARACTERS)  # it names all parameters
+            raise UserError(f"the checkpoint has another architecture: {problem}") from error
 
 
 def _other_vocabulary(ours: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str | None:
@@ -66,28 +64,3 @@ def _difference(ours: Mapping[str, Tensor], loaded: Mapping[str, Tensor], side: 
     if expected == got:
         return "it has different symbols, or the same symbols in another order"
     return f"expected {expected} embeddings, got {got}"
-
-
-def _other_architecture(ours: Mapping[str, Tensor], loaded: Mapping[str, Tensor]) -> str:
-    missing = [name for name in ours if name not in loaded]
-    unexpected = [name for name in loaded if name not in ours]
-    other_shape = [
-        f"{name} is {tuple(loaded[name].shape)}, not {tuple(ours[name].shape)}"
-        for name in ours
-        if name in loaded and ours[name].shape != loaded[name].shape
-    ]
-    problems = [
-        f"{title}: {_first(names)}"
-        for title, names in (
-            ("parameters that it lacks", missing),
-            ("parameters that the model lacks", unexpected),
-            ("parameters of another shape", other_shape),
-        )
-        if names
-    ]
-    return "; ".join(problems)
-
-
-def _first(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

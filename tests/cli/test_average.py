@@ -5,14 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from fairseq_stack import cli
-from fairseq_stack.models import averaging
 
 State = dict[str, Any]
 
@@ -34,11 +33,11 @@ def parameters(value: float) -> dict[str, Tensor]:
 def save(path: Path, value: float, change: Callable[[State], object] = lambda state: None) -> Path:
     """Write a checkpoint as small as can be, as fairseq would."""
     state = {
-        "cfg": {"model": Namespace(stack_layers="sdpa", decoder_attention_heads=1, dropout=value)},
+        "cfg": {"model": Namespace(stack_layers="sdpa", dropout=value)},
         "model": parameters(value),
-        "optimizer_history": [{"num_updates": int(value)}],
+        "optimizer_history": [{"num_updates": int(value), "optimizer_name": "FairseqAdam", "lr_scheduler_state": {}}],
         "last_optimizer_state": {"state": torch.zeros(1000)},
-        "extra_state": {"epoch": int(value), "ema": parameters(value)},
+        "extra_state": {"train_iterator": {"epoch": int(value)}, "ema": parameters(value)},
     }
     change(state)
     torch.save(state, path)
@@ -84,8 +83,8 @@ def test_parameters_are_means(checkpoints: list[Path], tmp_path: Path, capsys: p
     shared = (model[f"decoder.{name}.weight"].data_ptr() for name in ("embed_tokens", "output_projection"))
     assert len(set(shared)) == 1
     assert state["cfg"]["model"].dropout == 1
-    assert state["optimizer_history"] == [{"num_updates": 1}]
-    assert state["extra_state"] == {"epoch": 1}
+    assert state["optimizer_history"][0]["num_updates"] == 1
+    assert state["extra_state"] == {"train_iterator": {"epoch": 1}}
     assert "last_optimizer_state" not in state
 
 
@@ -129,32 +128,21 @@ def changed(name: str, value: Tensor | None) -> Callable[[State], object]:
     return lambda state: state["model"].pop(name) if value is None else state["model"].update({name: value})
 
 
-def option(name: str, value: object) -> Callable[[State], object]:
-    return lambda state: setattr(state["cfg"]["model"], name, value)
-
-
-OTHER = {
-    "vocabulary": (changed("decoder.dictionary_version", torch.tensor(5)), "its dictionary has different symbols"),
-    "missing": (changed("decoder.half", None), "it has no parameter decoder.half"),
-    "added": (changed("more", torch.ones(1)), "it has an extra parameter, more"),
-    "shape": (changed("decoder.half", torch.ones(3)), "decoder.half has the shape (3,), expected (2,)"),
-    "layers": (option("stack_layers", "sup-4"), "it was trained with --stack-layers sup-4, expected sdpa"),
-    "untied": (changed("decoder.output_projection.weight", torch.ones(3, 2)), "its decoder.embed_tokens.weight and"),
-}
-
-
-@pytest.mark.parametrize(("change", "difference"), OTHER.values(), ids=OTHER)
-def test_checkpoints_of_different_models(
-    change: Callable[[State], object], difference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("decoder.dictionary_version", torch.tensor(5), "differ in decoder.dictionary_version; expected"),
+        ("decoder.half", None, "differ in decoder.half; expected"),
+        ("more", torch.ones(1), "differ in more; expected"),
+        ("decoder.half", torch.ones(3), "differ in decoder.half; expected"),
+        ("decoder.half", torch.tensor([1, torch.inf]), "has parameters that are not finite: decoder.half"),
+    ],
+)
+def test_checkpoints_that_do_not_fit(
+    name: str, value: Tensor | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, other = save(tmp_path / "first.pt", 1), save(tmp_path / "other.pt", 2, change)
-    message = f"{other} belongs to a different model than {first}: {difference}"
-    assert_refused([first, other], message, tmp_path, capsys)
-
-
-def test_options_that_are_off_may_be_absent(tmp_path: Path) -> None:
-    first, other = save(tmp_path / "first.pt", 1), save(tmp_path / "other.pt", 2, option("compact_vocab", False))
-    assert average(first, other, "--output", tmp_path / "average.pt") == 0
+    paths = [save(tmp_path / "first.pt", 1), save(tmp_path / "other.pt", 2, changed(name, value))]
+    assert_refused(paths, message, tmp_path, capsys)
 
 
 def assert_refused(
@@ -169,38 +157,11 @@ def assert_refused(
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-UNUSABLE: dict[str, tuple[Callable[[State], object], str]] = {
-    "not-finite": (changed("decoder.half", torch.tensor([1, torch.inf])), "decoder.half is not finite"),
-    "no-tensor": (lambda state: state["model"].update(half=[1]), "the parameter half is a list, expected a tensor"),
-    "no-model": (lambda state: state.pop("model"), "expected the entries 'model' and 'cfg'"),
-    "no-configuration": (lambda state: state.pop("cfg"), "expected the entries 'model' and 'cfg'"),
-    "any-object": (lambda state: state.update(task=Path("x")), "torch cannot read it"),
-}
-
-
-@pytest.mark.parametrize(("change", "problem"), UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_checkpoint(
-    change: Callable[[State], object], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good, bad = save(tmp_path / "good.pt", 1), save(tmp_path / "bad.pt", 2, change)
-    for paths in ([good, bad], [bad, good]):
-        assert_refused(paths, problem, tmp_path, capsys)
-
-
-def test_not_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "notes.pt"
-    path.write_bytes(b"PK\x03\x04broken")
-    assert_refused([path], f"{path} is not a fairseq checkpoint, or is damaged", tmp_path, capsys)
-
-
 def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = checkpoints[0]
-    link = tmp_path / "link.pt"
-    link.symlink_to(first)
     for arguments, message in (
-        ([first, tmp_path / "none.pt"], f"{tmp_path}/none.pt: no such checkpoint"),
-        ([tmp_path], f"{tmp_path} is a folder: name checkpoints in it, or the folder alone with --num-epoch"),
-        ([first, link], f"{link} is given twice"),
+        ([first, tmp_path / "none.pt"], f"{tmp_path}/none.pt: No such file"),
+        ([tmp_path], f"{tmp_path} is not a fairseq checkpoint: it is a folder"),
         ([tmp_path / "x", "--num-epoch-checkpoints", 1], f"{tmp_path}/x is not a folder"),
         ([first, tmp_path, "--num-epoch-checkpoints", 1], "--num-epoch-checkpoints needs one folder, got 2 names"),
         ([tmp_path, "--num-epoch-checkpoints", 0], "--num-epoch-checkpoints: expected at least 1, got 0"),
@@ -208,22 +169,4 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
         ([first, "--checkpoint-upper-bound", 3], "--checkpoint-upper-bound needs --num-epoch-checkpoints or"),
     ):
         assert_refused(arguments, message, tmp_path, capsys)
-    assert_refused([first], "link.pt is one of the checkpoints to average", tmp_path, capsys, output="link.pt")
-    assert_refused([first], "there is no folder", tmp_path, capsys, output="none/average.pt")
-    assert_refused([first], "is a folder: expected the name of a file", tmp_path, capsys, output=".")
-
-
-def test_a_full_disk(
-    checkpoints: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """torch has an error of its own for it; tests/test_files.py has other reasons why half a file is not left."""
-
-    def fail(state: State, file: IO[bytes]) -> None:
-        file.write(b"half a file")
-        raise RuntimeError("file write failed")
-
-    before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(averaging.torch, "save", fail)
-    assert average(*checkpoints, "--output", tmp_path / "average.pt") == 2
-    assert capsys.readouterr().err.endswith("average.pt: file write failed\n")
-    assert sorted(tmp_path.iterdir()) == before
+    assert_refused([first], "cannot write", tmp_path, capsys, output="none/average.pt")

@@ -125,7 +125,7 @@ def transduction(
     scores = {n: Accuracy(1, 1, 1, Estimate(value, value, value), Estimate(1, 1, 1)) for n, value in by_length.items()}
     lengths = tuple(LengthAccuracy(**vars(accuracy), length=n) for n, accuracy in scores.items())
     model = Model(checkpoint, "arch", 42)
-    return TransductionResult("signature", task, split, ("0",), 10, 0.95, model, next(iter(scores.values())), lengths)
+    return TransductionResult("signature", model, 10, 0.95, task, split, ("0",), next(iter(scores.values())), lengths)
 
 
 def test_accuracy_by_length(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:

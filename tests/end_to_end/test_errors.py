@@ -108,12 +108,12 @@ class TestOtherDictionary:
 class TestOtherArchitecture:
     def test_sizes(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
         layers = ["--stack-encoder-layers", "sdpa,sup-5,nd-2-2-3"]
-        message = "the checkpoint has another architecture; parameters of another shape: encoder.layers.1."
+        message = "another architecture: Error(s) in loading state_dict for StackTransformer: size mismatch for enc"
         command = [corpora.translation, *TRANSLATION, *layers, *TRAINING, "--restore-file", translation_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 
     def test_language_model(self, corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
-        message = "the checkpoint has another architecture; parameters that it lacks: encoder."
+        message = "Error(s) in loading state_dict for StackTransformer: Missing key(s) in state_dict"
         command = [corpora.translation, *TRANSLATION, *TRAINING, "--restore-file", language_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 

@@ -40,30 +40,17 @@ def test_formulas(formula: str, holds: bool) -> None:
     assert parse(formula).holds(VALUES) is holds
 
 
-def test_a_formula_of_many_terms() -> None:
-    formula = parse(" + ".join(["(1;%a%)"] * 5000) + " > 4999" + " & (1;%a%) > 0" * 5000)
-    assert formula.holds(VALUES)
-    assert not formula.holds({"a": {1: 0.5}})
-
-
 @pytest.mark.parametrize(
-    ("formula", "message"),
+    "text",
     [
-        ("(1;%a%) < ", "character 10: expected a region, a number or an opening bracket"),
-        ("(1;%a%) < (2;%a%", "character 13: expected a region, a number, an operator or a bracket"),
-        ("[(1;%a%) < 2", "character 13: expected ']'"),
-        ("(1;%a%) < 2) ", "character 12: expected an operator or the end"),
-        ("(1;%a%) & (2;%a%) < 2", "character 9: expected comparisons on both sides"),
-        ("[(1;%a%) < 2] + 1 > 0", "character 15: expected numbers on both sides"),
-        ("(1;%a%) + 2", "is a number; expected a comparison"),
-        ("[" * 10**5, "[...' has too many nested brackets"),
-        ("__import__('os')", "character 1: expected a region"),
+        "", "(1;%a%) <", "(1;%a%) < (2;%a%", "[(1;%a%) < 2", "(1;%a%) < 2)", "(1;%a%) < 2 < 3", "(1;%a%) * 2 > 1",
+        "(1;%a%) & (2;%a%) < 2", "[(1;%a%) < 2] + 1 > 0", "[(1;%a%) < 2] = [(2;%a%) < 2]", "(1;%a%) + 2",
+        "-(1;%a%) < 2", "[" * 10**5, "\0", "(1;%a%) < a", "__import__('os')", "(1;%a%) < 2 | f(1) < 2",
     ],
-)
-def test_not_a_formula(formula: str, message: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        parse(formula)
-    assert message in str(caught.value)
+)  # fmt: skip
+def test_not_a_formula(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a formula"):
+        parse(text)
 
 
 @each_golden_file("pushdown/syntaxgym_formulas.json")
@@ -153,19 +140,15 @@ CAT = {"region_number": 1, "content": "cat"}
         ({"items": []}, ": the suite has no items"),
         ({"predictions": []}, ": the suite has no predictions"),
         ({"meta": {"name": "x", "metric": "max"}}, ": the metric must be one of sum, mean, got 'max'"),
-        ({"meta": {"name": 5}}, ": the name of the suite must be a string, got 5"),
+        ({"meta": {"name": 5}}, " is not a test suite of SyntaxGym: TypeError('expected a string, got 5')"),
         # Of regions and conditions with the same name the last one would count, and items would count twice.
-        ({"items": [item(CAT, CAT)]}, ": item 7, condition a: region 1 occurs twice"),
-        ({"items": [item(CAT), item(CAT)]}, ": item 7 occurs twice"),
-        ({"items": [item(conditions=item(CAT)["conditions"] * 2)]}, ": item 7 has the condition a twice"),
-        ({"items": [item(conditions=[])]}, ": item 7 has no conditions"),
-        (
-            {"items": [item(CAT | {"region_number": 0})]},
-            ": item 7, condition a: region_number must be at least 1, got 0",
-        ),
+        ({"items": [item(CAT, CAT)]}, ": the region 1 occurs twice"),
+        ({"items": [item(CAT), item(CAT)]}, ": the item 7 occurs twice"),
+        ({"items": [item(conditions=item(CAT)["conditions"] * 2)]}, ": the condition a occurs twice"),
+        ({"items": [item(CAT | {"region_number": 0})]}, ": regions are numbered from 1, got 0"),
         (
             {"items": [item(CAT | {"content": None})]},
-            ": item 7, condition a, region 1: content must be a string, got None",
+            " is not a test suite of SyntaxGym: TypeError('expected a string, got None')",
         ),
     ],
 )

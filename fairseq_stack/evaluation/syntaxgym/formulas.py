@@ -1,42 +1,31 @@
 """Predictions of SyntaxGym's suites, such as ``[(6;%what_gap%) < (6;%that_gap%)] & [(7;%a%) + (8;%a%) > 0]``.
 
-    formula     = conjunctions with | between them
-    conjunction = comparisons with & between them
-    comparison  = a sum, or two sums with <, > or = between them
-    sum         = terms with + or - between them
-    term        = (REGION;%CONDITION%), a number, or a formula in () or []
-
-The surprisal of a region and a number are numbers; a comparison is true or false, and | and & take nothing else.
+They join comparisons by ``&`` and ``|``. A comparison has two sums with ``<``, ``>`` or ``=`` between them. A sum has
+surprisals of regions and numbers with ``+`` or ``-`` between them. ``|`` binds loosest, then ``&``, the comparison and
+the sum: as in Python, whose parser reads them.
 """
 
 from __future__ import annotations
 
+import ast
 import operator
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 Surprisals = Mapping[str, Mapping[int, float]]
 """For each condition of an item, the surprisal of each region by its number."""
 
-_TOKEN = re.compile(r"\s*(?:(\(\s*(\d+)\s*;\s*%([^%]+)%\s*\))|(\d+(?:\.\d+)?)|([-+<>=&|()\[\]]))")
-_CLOSING = {"(": ")", "[": "]"}
-_OPERATORS: tuple[Mapping[str, tuple[Callable[[Any, Any], Any], type]], ...] = (
-    {"|": (operator.or_, bool)},
-    {"&": (operator.and_, bool)},
-    {"<": (operator.lt, float), ">": (operator.gt, float), "=": (operator.eq, float)},
-    {"+": (operator.add, float), "-": (operator.sub, float)},
-)
-"""From the loosest to the tightest, what they compute and what they take; one of the third cannot follow another."""
-_COMPARISON = 2
+_REGION = re.compile(r"\(\s*(\d+)\s*;\s*%([^%]+)%\s*\)")
+_PYTHON = str.maketrans({"[": "(", "]": ")", "&": " and ", "|": " or ", "=": "=="})
+_OPERATORS: Mapping[type[ast.AST], Callable[[float, float], Any]] = {
+    ast.Lt: operator.lt, ast.Gt: operator.gt, ast.Eq: operator.eq, ast.Add: operator.add, ast.Sub: operator.sub,
+}  # fmt: skip
 
 RANDOM_ITEMS = 4000
 """The standard error of a chance is at most 0.8 percentage points."""
-
-MOST_QUOTED = 200
-"""How many characters of a formula an error quotes at most."""
 
 
 @dataclass(frozen=True)
@@ -73,112 +62,46 @@ def chance(text: str) -> float:
     return true / RANDOM_ITEMS
 
 
-@dataclass(frozen=True)
-class _Term:
-    """A part of a formula: its value, and whether that is a number or true or false."""
-
-    value: Callable[[Surprisals], Any]
-    kind: type
-
-
 def parse(text: str) -> Formula:
     """Parse a formula.
 
     Raises:
-        ValueError: the text is not a formula; the message says what was expected, and where.
+        ValueError: the text is not a formula.
     """
-    parser = _Parser(text)
+    names: dict[tuple[int, str], str] = {}
+
+    def name(match: re.Match[str]) -> str:
+        return names.setdefault((int(match[1]), match[2]), f"region{len(names)}")
+
+    def holds(surprisals: Surprisals) -> bool:
+        values = {name: surprisals[condition][region] for (region, condition), name in names.items()}
+        return _truth(tree, values)
+
     try:
-        term = parser.formula()
-    except RecursionError as error:
-        raise ValueError(f"{_quoted(text)} has too many nested brackets") from error
-    parser.require_end()
-    if term.kind is not bool:
-        raise ValueError(f"{_quoted(text)} is a number; expected a comparison")
-    return Formula(text, frozenset(parser.regions), term.value)
+        tree = ast.parse(" ".join(_REGION.sub(name, text).translate(_PYTHON).split()), mode="eval").body
+        _truth(tree, dict.fromkeys(names.values(), 0.0))
+    except (MemoryError, RecursionError, SyntaxError, ValueError) as error:
+        raise ValueError(f"{text!r:.200}: expected a formula, such as '(1;%a%) < (1;%b%) & (2;%a%) > 0'") from error
+    return Formula(text, frozenset(names), holds)
 
 
-class _Parser:
-    """Recursive descent, one method a rule; ``self.next`` is the token that comes."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.regions: set[tuple[int, str]] = set()
-        self._tokens = self._scan()
-        self._advance()
-
-    def _scan(self) -> Iterator[tuple[int, str, re.Match[str] | None]]:
-        place, end = 0, len(self.text.rstrip())
-        while place < end:
-            match = _TOKEN.match(self.text, place)
-            if match is None:
-                blanks = len(self.text[place:]) - len(self.text[place:].lstrip())
-                self._refuse(place + blanks, "a region, a number, an operator or a bracket")
-            place = match.end()
-            yield match.start(match.lastindex or 0), match[0].strip(), match
-        yield end, "", None
-
-    def _advance(self) -> None:
-        self.place, self.next, self.match = next(self._tokens)
-
-    def _refuse(self, place: int, expected: str) -> NoReturn:
-        raise ValueError(f"{_quoted(self.text)}, character {place + 1}: expected {expected}")
-
-    def require_end(self) -> None:
-        if self.next:
-            self._refuse(self.place, "an operator or the end")
-
-    def formula(self, level: int = 0) -> _Term:
-        """The loosest operators at ``level`` and what is between them."""
-        if level == len(_OPERATORS):
-            return self._term()
-        first = self.formula(level + 1)
-        others = []
-        while self.next in _OPERATORS[level]:
-            place, (compute, kind) = self.place, _OPERATORS[level][self.next]
-            self._advance()
-            term = self.formula(level + 1)
-            if not first.kind is term.kind is kind:
-                self._refuse(place, f"{'numbers' if kind is float else 'comparisons'} on both sides")
-            others.append((compute, term.value))
-            if level == _COMPARISON:
-                break
-        return _Term(_chain(first.value, others), bool if level <= _COMPARISON else float) if others else first
-
-    def _term(self) -> _Term:
-        text, match = self.next, self.match
-        if match is not None and match[1]:
-            region, condition = int(match[2]), match[3]
-            self.regions.add((region, condition))
-            self._advance()
-            return _Term(lambda surprisals: surprisals[condition][region], float)
-        if match is not None and match[4]:
-            number = float(text)
-            self._advance()
-            return _Term(lambda surprisals: number, float)
-        if text not in _CLOSING:
-            self._refuse(self.place, "a region, a number or an opening bracket")
-        self._advance()
-        inner = self.formula()
-        if self.next != _CLOSING[text]:
-            self._refuse(self.place, f"{_CLOSING[text]!r}")
-        self._advance()
-        return inner
+def _truth(node: ast.expr, values: Mapping[str, float]) -> bool:
+    """Whether an expression is true; ValueError if any part of it is not one of a formula."""
+    match node:
+        case ast.BoolOp(op, parts):
+            truths = [_truth(part, values) for part in parts]
+            return all(truths) if isinstance(op, ast.And) else any(truths)
+        case ast.Compare(left, [ast.Lt() | ast.Gt() | ast.Eq() as comparison], [right]):
+            return bool(_OPERATORS[type(comparison)](_number(left, values), _number(right, values)))
+    raise ValueError
 
 
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}...")
-
-
-def _chain(
-    first: Callable[[Surprisals], Any], others: Sequence[tuple[Callable[[Any, Any], Any], Callable[[Surprisals], Any]]]
-) -> Callable[[Surprisals], Any]:
-    """The value of terms with operators of one level between them, from left to right."""
-
-    def value(surprisals: Surprisals) -> Any:
-        result = first(surprisals)
-        for compute, term in others:
-            result = compute(result, term(surprisals))
-        return result
-
-    return value
+def _number(node: ast.expr, values: Mapping[str, float]) -> float:
+    match node:
+        case ast.Name(name) if name in values:
+            return values[name]
+        case ast.Constant(int() | float() as number):
+            return number
+        case ast.BinOp(left, ast.Add() | ast.Sub() as sign, right):
+            return float(_OPERATORS[type(sign)](_number(left, values), _number(right, values)))
+    raise ValueError

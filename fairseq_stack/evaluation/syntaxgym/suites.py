@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 
 from .formulas import Formula, parse
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "agreement": ("number_orc", "number_prep", "number_src"),
@@ -114,58 +117,43 @@ def _suite(content: Any) -> Suite:
     name, metric = content["meta"]["name"], content["meta"].get("metric", SUM)
     if metric not in METRICS:
         raise ValueError(f"the metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    items: dict[int, Item] = {}
-    for item in map(_item, content["items"]):
-        if items.setdefault(item.number, item) is not item:
-            raise ValueError(f"item {item.number} occurs twice")
+    items = _unique("item", ((int(item["item_number"]), item["conditions"]) for item in content["items"]))
     formulas = tuple(parse(prediction["formula"]) for prediction in content["predictions"])
     if not items or not formulas:
         raise ValueError(f"the suite has no {'predictions' if items else 'items'}")
     return Suite(
-        name=_text(name, "the name of the suite"),
+        name=_text(name),
         category=next((category for category, suites in CATEGORIES.items() if name in suites), None),
         metric=metric,
         region_names={int(number): str(text) for number, text in content["region_meta"].items()},
         formulas=formulas,
-        items=tuple(items.values()),
+        items=tuple(Item(number, _conditions(conditions)) for number, conditions in items.items()),
     )
 
 
-def _item(content: Any) -> Item:
-    number = _integer(content["item_number"], "item_number")
-    conditions: dict[str, Mapping[int, str]] = {}
-    for condition in content["conditions"]:
-        name = _text(condition["condition_name"], f"item {number}: condition_name")
-        if name in conditions:
-            raise ValueError(f"item {number} has the condition {name} twice")
-        conditions[name] = _regions(condition["regions"], f"item {number}, condition {name}")
-    if not conditions:
-        raise ValueError(f"item {number} has no conditions")
-    return Item(number, conditions)
+def _conditions(content: Any) -> dict[str, Mapping[int, str]]:
+    return _unique("condition", ((entry["condition_name"], _regions(entry["regions"])) for entry in content))
 
 
-def _regions(content: Any, where: str) -> dict[int, str]:
-    regions: dict[int, str] = {}
-    for region in content:
-        number = _integer(region["region_number"], f"{where}: region_number")
-        if number < 1:
-            raise ValueError(f"{where}: region_number must be at least 1, got {number}")
-        if number in regions:
-            raise ValueError(f"{where}: region {number} occurs twice")
-        regions[number] = _text(region["content"], f"{where}, region {number}: content")
+def _regions(content: Any) -> dict[int, str]:
+    regions = _unique("region", ((int(entry["region_number"]), _text(entry["content"])) for entry in content))
+    if min(regions, default=1) < 1:  # 0 is the full stop that is added
+        raise ValueError(f"regions are numbered from 1, got {min(regions)}")
     return regions
 
 
-def _integer(value: Any, what: str) -> int:
-    try:
-        return int(str(value))
-    except ValueError:
-        raise ValueError(f"{what} must be an integer, got {value!r}") from None
+def _unique(what: str, entries: Iterable[tuple[Key, Value]]) -> dict[Key, Value]:
+    unique: dict[Key, Value] = {}
+    for name, value in entries:
+        if name in unique:
+            raise ValueError(f"the {what} {name} occurs twice")
+        unique[name] = value
+    return unique
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{what} must be a string, got {value!r}")
+        raise TypeError(f"expected a string, got {value!r}")
     return value
 
 

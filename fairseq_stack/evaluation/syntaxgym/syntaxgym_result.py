@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..markdown import table
-from ..results import Model, Result, Row
+from ..results import Result, Row
 from .formulas import Surprisals
 from .suites import CATEGORIES, Item, Suite
 
@@ -73,14 +73,12 @@ class SyntaxGymResult(Result):
     """A model on test suites.
 
     Attributes:
-        model: the model.
         accuracy: the mean over the suites that have a category; None if there are none.
         categories: for each category of which there is a suite.
         suites: for each suite.
     """
 
     kind: ClassVar[str] = "evaluate-syntaxgym"
-    model: Model
     accuracy: float | None
     categories: tuple[CategoryScore, ...]
     suites: tuple[SuiteScore, ...]
