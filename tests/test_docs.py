@@ -98,7 +98,7 @@ RUN_TOGETHER = [
             (re.compile(r"--max-epoch 6\b"), "--max-epoch 2"),
         ),
         (
-            *("test: pairs_read 10", "begin training epoch 1", "begin training epoch 2", '"name": "BLEU"'),
+            *("begin training epoch 1", "begin training epoch 2", '"name": "BLEU"'),
             *(r"^D-0\t", r"Perplexity: \d+\.\d+", r"^tensor\(-\d+\.\d+\) the women"),
         ),
         ("out/hypotheses.en", "checkpoints/mt/checkpoint_last.pt", "weights.png", "lm.png"),
