@@ -150,7 +150,6 @@ RUN_TOGETHER = [
     Pages(
         ("docs/pushdown.md", "docs/classification.md"),
         (
-            (re.compile(r"--own-tapes-after \d+"), "--own-tapes-after 1"),
             (re.compile(r"--max-epoch \d+|--max-update \d+"), "--max-update 2"),
             (re.compile(r"--decoder-embed-dim \d+ --decoder-ffn-embed-dim \d+"), ""),
             (re.compile(r"--stack-layers 4xpushdown"), "--stack-layers pushdown --decoder-embed-dim 16"),

@@ -67,27 +67,6 @@ def test_own_decisions(name: str, compact: tuple[str, ...]) -> None:
         )
 
 
-def test_own_attachments() -> None:
-    """As decided one by one, whatever the guess, without dropout."""
-    torch.manual_seed(4)  # Some models leave all words alone.
-    model = small_model("--pushdown-parametrization=figures", "--stack-layers=pushdown,sup-4", "--dropout=0.5")
-    tokens, network = sentences(), model.decoder.network
-    state, decided = network.initial_state(2), [torch.zeros(2, dtype=torch.long)]
-    for words in tokens[:, 1:].unbind(1):
-        decided.append(network.next_attachments(state, words).argmax(1))
-        state = network.step(state, words, decided[-1])
-    is_word, tokens_alone = tokens != DICTIONARY.pad(), torch.arange(7).expand(2, -1)
-    decisions = torch.where(is_word, torch.stack(decided, 1), tokens_alone)
-    assert (decisions != tokens_alone).any(1).all()
-    one_right = torch.stack([decisions[0], tokens_alone[1]])
-    model.train()
-    before = torch.random.get_rng_state()
-    for guess in (decisions, tokens_alone, one_right):
-        assert torch.equal(model.decoder.own_attachments(tokens, guess), decisions)
-    assert model.decoder.training and network.dropout.training
-    assert torch.equal(torch.random.get_rng_state(), before)
-
-
 def test_compact_vocabulary() -> None:
     model = small_model("--compact-vocab")
     output = model.decoder.network.output
