@@ -52,7 +52,7 @@ def test_commands_of_the_documentation() -> None:
     ]
     assert {words[1] for words in documented if words[0] == "prepare"} == set(NAMES)
     evaluations = {"evaluate-cfl", "evaluate-classification", "evaluate-transformations"}
-    assert {words[0] for words in documented} == {"prepare", "show", *evaluations}
+    assert {words[0] for words in documented} == {"prepare", *evaluations}
     for words in documented:
         check(words)
 

@@ -98,7 +98,7 @@ RUN_TOGETHER = [
             (re.compile(r"--max-epoch 6\b"), "--max-epoch 2"),
         ),
         (
-            *("test: pairs_read 10", "begin training epoch 1", "begin training epoch 2", '"name": "BLEU"'),
+            *("begin training epoch 1", "begin training epoch 2", '"name": "BLEU"'),
             *(r"^D-0\t", r"Perplexity: \d+\.\d+", r"^tensor\(-\d+\.\d+\) the women"),
         ),
         ("out/hypotheses.en", "checkpoints/mt/checkpoint_last.pt", "weights.png", "lm.png"),
@@ -150,7 +150,6 @@ RUN_TOGETHER = [
     Pages(
         ("docs/pushdown.md", "docs/classification.md"),
         (
-            (re.compile(r"--own-tapes-after \d+"), "--own-tapes-after 1"),
             (re.compile(r"--max-epoch \d+|--max-update \d+"), "--max-update 2"),
             (re.compile(r"--decoder-embed-dim \d+ --decoder-ffn-embed-dim \d+"), ""),
             (re.compile(r"--stack-layers 4xpushdown"), "--stack-layers pushdown --decoder-embed-dim 16"),

@@ -115,7 +115,6 @@ def test_commands_that_need_fairseq_say_so_in_one_line(corpus: Path, tmp_path: P
         f"evaluate-transformations {MODEL} --data {tmp_path}/pairs",
         f"inspect {MODEL} --text 0 --output {tmp_path}/weights.json",
         f"parse-prompts {MODEL} --data {tmp_path}/prompts",
-        f"show {corpus}",
         f"surprisal {MODEL} {tmp_path}/sentences",
     ]
     results = json.loads(run_without(IN_ONE_LINE, json.dumps(commands)))

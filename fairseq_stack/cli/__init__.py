@@ -46,7 +46,6 @@ SUBCOMMANDS = (
     "parse-prompts",
     "plot",
     "prepare",
-    "show",
     "surprisal",
     "user-dir",
 )

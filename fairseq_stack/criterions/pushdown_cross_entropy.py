@@ -44,7 +44,6 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
     They are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the sum as
     ``loss``, and its parts for a word as ``nll_loss`` and ``attach_loss``, all to base 2; ``ppl`` is of the words. In
     ``attach_accuracy`` are words whose most probable attachment is right; ends of sentences, which have one, are not.
-    ``wrong_tapes``, with ``--own-tapes``, is the share of the sentences whose tape differs from the gold one.
     """
 
     def __init__(self, task: Any, attachment_weight: float, attachment_softmax: str, sentence_avg: bool) -> None:
@@ -78,8 +77,6 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
             "nsentences": len(target),
             "sample_size": sample_size,
         }
-        if "wrong_tapes" in sample:
-            logged["wrong_tapes"] = sample["wrong_tapes"]
         return loss.sum() if reduce else loss, sample_size, logged
 
     @staticmethod
@@ -91,9 +88,6 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
         for name in ("nll_loss", "attach_loss"):
             metrics.log_scalar(name, totals[name] / tokens / math.log(2), tokens, round=3)
         metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
-        if "wrong_tapes" in totals:
-            sentences = totals["nsentences"]
-            metrics.log_scalar("wrong_tapes", torch.as_tensor(totals["wrong_tapes"] / sentences), sentences, round=4)
         if words:
             metrics.log_scalar("attach_accuracy", torch.as_tensor(totals["right"] / words), words, round=4)
 

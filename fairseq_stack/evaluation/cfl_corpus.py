@@ -21,7 +21,7 @@ from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SUFFIX, TEX
 from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
-from .corpus_reader import read_manifest
+from .manifest import read_manifest
 
 DIGITS_OF_SHA = 8
 

@@ -12,7 +12,7 @@ from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments, is_bounded_dyck
 from fairseq_stack_preprocess.layout import DATA_BIN, SUFFIX, TEXT
 
-from .corpus_reader import read_manifest
+from .manifest import read_manifest
 from .unlabelled_f1 import PUNCTUATION_TAGS
 
 Line = tuple[str, ...]

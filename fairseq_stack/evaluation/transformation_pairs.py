@@ -31,7 +31,7 @@ from fairseq_stack_preprocess.transformations.tasks import (
 )
 from fairseq_stack_preprocess.transformations.transformation_corpus import CORPUS, LINEAR, SOURCE, STRUCTURE, TARGET
 
-from .corpus_reader import read_manifest
+from .manifest import read_manifest
 
 _ALL_AUXILIARIES = AUXILIARIES[0] + AUXILIARIES[1]
 _FORMS = [tuple(present(verb, number) for number in NUMBERS) for verb in VERBS]

@@ -4,7 +4,7 @@ A model reads a sentence (:mod:`.sentences`: text, or lines of a data set), and 
 meanwhile: begin with :func:`.stacks.inspect_stacks`. What a stack can say is
 :class:`fairseq_stack.modules.InspectedStack`, and its kind decides what it says. Over many sentences there are the mean
 of its :mod:`.operations` at each symbol, and its :mod:`.readings` in principal components. :mod:`.texts` and
-:mod:`.pictures` show all of this; strings in which an order can be seen are in :mod:`.patterns`.
+:mod:`.pictures` show all of this.
 
 Two models are not read through their layers: a :mod:`.neural_stack` (Figs. 5 and 6 of Hao et al., 2018), and a model
 that parses (:mod:`.parses`; in brackets, :mod:`.brackets`; Figs. 5 and 6 of Murty et al., 2023).

@@ -32,7 +32,7 @@ from fairseq_stack.modules.inspected import InspectedAutomaton, InspectedStack, 
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention, NondeterministicStackAttention
 from fairseq_stack.modules.operations import StackOperation, best_operations, operation_log_probability
-from fairseq_stack.modules.parsing import Parses, Sample, parse_all, sample
+from fairseq_stack.modules.parsing import Parses, parse_all
 from fairseq_stack.modules.positions import InterleavedSinusoidalPositions
 from fairseq_stack.modules.pushdown_attention import KeysAndValues, PushdownAttention
 from fairseq_stack.modules.pushdown_transformer import (
@@ -73,7 +73,6 @@ __all__ = [
     "PushdownState",
     "PushdownTransformer",
     "PushdownTransformerLayer",
-    "Sample",
     "StackAttention",
     "StackLSTM",
     "StackLSTMState",
@@ -88,5 +87,4 @@ __all__ = [
     "driven_stacks",
     "operation_log_probability",
     "parse_all",
-    "sample",
 ]

@@ -1,10 +1,9 @@
-"""Parses of strings by a syntactic language model: a beam of the best ones, and random strings with their parses."""
+"""Parses of strings by a syntactic language model: a beam of the best ones."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -42,20 +41,6 @@ class Parses:
     def log_probability(self) -> Tensor:
         """log of the sum of p(x, y) over these parses, a lower bound of log p(x)."""
         return self.log_probabilities.logsumexp(0)
-
-
-class Sample(NamedTuple):
-    """A random string with its parse.
-
-    Attributes:
-        words: without the end of the string.
-        attachments: r_1, ..., r_n.
-        is_complete: whether the model has ended the string.
-    """
-
-    words: list[int]
-    attachments: list[int]
-    is_complete: bool
 
 
 @torch.no_grad()
@@ -134,38 +119,3 @@ def _best(
     chosen = ranks.topk(min(beam_size, int(legal[0].sum()))).indices
     columns = log_attached.size(2)
     return candidates.gather(1, chosen), chosen // columns, chosen % columns
-
-
-@torch.no_grad()
-def sample(
-    model: PushdownTransformer, count: int, *, max_words: int, generator: torch.Generator | None = None
-) -> list[Sample]:
-    """Random strings with their parses: each word, and then what it attaches to. Parses need not end in one tree.
-
-    Args:
-        model: in evaluation mode.
-        count: how many strings.
-        max_words: strings that are longer are cut here.
-        generator: of random numbers.
-    """
-    state = model.initial_state(count)
-    drawn: list[tuple[Tensor, Tensor]] = []
-    has_ended = torch.zeros(count, dtype=torch.bool, device=state.hidden.device)
-    for k in range(1, max_words + 2):
-        log_words = model.next_words(state)
-        if model.root != model.end:
-            log_words[:, model.root] = -math.inf
-        words = torch.multinomial(log_words.exp(), 1, generator=generator).squeeze(1)
-        has_ended = has_ended | (words == model.end)
-        if k > max_words or bool(has_ended.all()):
-            break
-        attached = torch.multinomial(model.next_attachments(state, words).exp(), 1, generator=generator).squeeze(1)
-        attached = torch.where(has_ended, k, attached)  # What follows the end is cut off.
-        drawn.append((torch.where(has_ended, model.end, words), attached))
-        state = model.step(state, words, attached)
-    return [_until_the_end(drawn, row, model.end, bool(has_ended[row])) for row in range(count)]
-
-
-def _until_the_end(drawn: list[tuple[Tensor, Tensor]], row: int, end: int, is_complete: bool) -> Sample:
-    pairs = [(int(words[row]), int(attached[row])) for words, attached in drawn if words[row] != end]
-    return Sample([word for word, _ in pairs], [attached for _, attached in pairs], is_complete)

@@ -57,7 +57,6 @@ from fairseq_stack.ops.recurrent import (
 from fairseq_stack.ops.stack_tape import (
     StackTapeState,
     legal_attachments,
-    oracle_attachments,
     roots_of_sentences,
     stack_tape,
 )
@@ -93,7 +92,6 @@ __all__ = [
     "neural_stack",
     "neural_stack_is_compiled",
     "nondeterministic_stack",
-    "oracle_attachments",
     "output_buffer",
     "pointer_stack",
     "queue",

@@ -6,8 +6,7 @@ The other modules draw what is in one panel, on matplotlib's ``axes``:
 - :mod:`.panels`: curves, bands, rows of points, matrices of weights, legends and logarithmic scales;
 - :mod:`.points`: points that stand for something, such as states of a controller;
 - :mod:`.stack_drawings`: what a stack holds over time;
-- :mod:`.parse_drawings`: trees, stack tapes and attention over words (Figs. 5 and 6 of Murty et al., 2023);
-- :mod:`.length_drawings`: lengths of sentences, also as text.
+- :mod:`.parse_drawings`: trees, stack tapes and attention over words (Figs. 5 and 6 of Murty et al., 2023).
 
 matplotlib is imported inside functions: it is an optional dependency, and takes long to load.
 """

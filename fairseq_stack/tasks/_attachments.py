@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from fairseq.data import BaseWrapperDataset
 from numpy.typing import NDArray
-from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
@@ -93,28 +92,10 @@ def of_window(sentences: Sequence[Attachments]) -> Attachments:
     return np.concatenate(parts)
 
 
-def with_parses(batch: dict[str, Any], parses: Tensor, attached: Tensor) -> dict[str, Any]:
-    """A batch with the columns of :class:`WithAttachments`.
-
-    Args:
-        batch: with ``net_input`` and ``target``.
-        parses: what the tokens 0, ..., n - 1 attach to on the tapes, (B, n).
-        attached: what the next words are to attach to, (B, n); the end of a sentence to its ROOT.
-    """
-    return {
-        **batch,
-        "net_input": {**batch["net_input"], "tape": stack_tape(parses), "next_words": batch["target"]},
-        "parses": parses,
-        "attachments": attached,
-        "legal_attachments": legal_attachments(parses, attached == roots_of_sentences(parses)),
-    }
-
-
 class WithAttachments(BaseWrapperDataset):
     """Sentences with their parses, or windows of several sentences. Batches have, of samples of n tokens at most,
 
     - in ``net_input``: ``tape`` (B, n, n), and the ``next_words`` (B, n), which attach to something;
-    - ``parses`` (B, n): what the tokens that are read attach to; pads to themselves;
     - ``attachments`` (B, n): what the next words attach to; the end of a sentence to its ROOT;
     - ``legal_attachments`` (B, n, n + 1), what they may attach to.
 
@@ -142,4 +123,9 @@ class WithAttachments(BaseWrapperDataset):
             attached = sample["attachments"]
             attachments[row, 1 : len(attached) + 1] = attached
             parses[row, 1 : len(attached)] = attached[:-1]  # The last end is not read.
-        return with_parses(batch, parses, attachments[:, 1:])
+        return {
+            **batch,
+            "net_input": {**batch["net_input"], "tape": stack_tape(parses), "next_words": batch["target"]},
+            "attachments": attachments[:, 1:],
+            "legal_attachments": legal_attachments(parses, attachments[:, 1:] == roots_of_sentences(parses)),
+        }

@@ -14,7 +14,6 @@ from fairseq.tasks.language_modeling import SAMPLE_BREAK_MODE_CHOICES
 from fairseq_stack.errors import UserError
 
 from ._attachments import WithAttachments, of_window, read_attachments
-from ._own_tapes import with_own_tapes
 from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask
 
 
@@ -28,16 +27,6 @@ class PushdownLanguageModelingConfig(StackLanguageModelingConfig):
             "help": "folder with the files SPLIT.attach that fairseq-stack prepare treebank writes (default: text/ "
             "next to the folder of the data)"
         },
-    )
-    own_tapes: float = field(
-        default=0.0,
-        metadata={
-            "help": "fraction of the training samples whose tapes come from the model's own greedy decisions "
-            "instead of the gold parses; drawn anew for each update"
-        },
-    )
-    own_tapes_after: int = field(
-        default=0, metadata={"help": "number of updates with gold tapes only, before those with --own-tapes"}
     )
     sample_break_mode: Optional[SAMPLE_BREAK_MODE_CHOICES] = field(
         default="eos",
@@ -85,22 +74,6 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
         ):
             if is_wrong:
                 raise UserError(f"--task pushdown_language_modeling: sentences with parses cannot have {option}")
-        _check_own_tapes(args.own_tapes, args.own_tapes_after)
-
-    def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
-        """As in fairseq.
-
-        Raises:
-            UserError: the model is to be trained on its own tapes, but reads no tape.
-        """
-        model = super().build_model(args, from_checkpoint)
-        network = getattr(model.decoder, "network", None)
-        if self.args.own_tapes and not getattr(network, "reads_tape", False):
-            raise UserError(
-                "--own-tapes needs a model that reads a tape: expected pushdown in --stack-layers, or an attachment "
-                "head that sees depths"
-            )
-        return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """As in fairseq, with the attachments of the split.
@@ -124,21 +97,3 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
         """The folder with the files that have a line for each sentence of the data of an epoch."""
         paths = utils.split_paths(self.args.data)
         return Path(paths[(epoch - 1) % len(paths)]).absolute().parent / "text"
-
-    def train_step(
-        self, sample: dict[str, Any], model: Any, criterion: Any, optimizer: Any, update_num: int, *args: Any, **kw: Any
-    ) -> Any:
-        """As in fairseq, with the model's own tapes for the share ``--own-tapes`` of the sentences."""
-        share = self.args.own_tapes
-        if share and update_num >= self.args.own_tapes_after:
-            sample = with_own_tapes(sample, model.decoder, share, seed=self.args.seed, update=update_num)
-        return super().train_step(sample, model, criterion, optimizer, update_num, *args, **kw)
-
-
-def _check_own_tapes(share: float, after: int) -> None:
-    if not 0 <= share <= 1:
-        raise UserError(f"--own-tapes: expected a fraction of the training samples from 0 to 1, got {share}")
-    if after < 0:
-        raise UserError(f"--own-tapes-after: expected a number of updates, at least 0, got {after}")
-    if after and not share:
-        raise UserError(f"--own-tapes-after {after} needs --own-tapes, a fraction above 0")

@@ -11,18 +11,17 @@ trees: a model without a tape and with one (base, pushdown), and with stack atte
 equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree per line, such
 as the files of https://github.com/google-deepmind/transformer_grammars (example/data).
 
-Four kinds are trained only if kinds names them. zero-one-own (of dyck) and pushdown-own (of trees) have the tapes of
-their own decisions for half of the strings. nd-latent and nd-supervised (of trees) have as many parameters as pushdown;
+Two kinds (of trees) are trained only if kinds names them. nd-latent and nd-supervised have as many parameters as pushdown;
 nd-latent learns from the words alone, and the stack of nd-supervised from the operations of the gold parses. Their parses
 are best runs.
 
 Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all
-but those four), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
+but those two), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
 in a set, for a quick look) and threads (of a training run, 1).
 """
 
 DEFAULT_SEEDS, DEFAULT_KINDS = "1,2", "base,zero-one,depth,pushdown,sup,nd"
-ALL_KINDS = f"{DEFAULT_KINDS},zero-one-own,pushdown-own,nd-latent,nd-supervised"
+ALL_KINDS = f"{DEFAULT_KINDS},nd-latent,nd-supervised"
 OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "beam", "limit", "threads"}
 OWN_SETTINGS |= {"data"} if "data" in config or "trees" in str(config.get("parts")) else set()
 
@@ -52,15 +51,12 @@ if "trees" in PARTS:
     CORPORA[FOLDERS["trees"]] = ["treebank", *options, "--rare-words", "classes", *LIMIT]
 
 BASE, TAPE = "pushdown_transformer_lm_dyck_base", "pushdown_transformer_lm_dyck"
-OWN_TAPES = ("--own-tapes", 0.5)
 MODELS = {
     ("dyck", "base"): (BASE, "4xsdpa"),
     ("dyck", "zero-one"): (TAPE, "4xpushdown"),
-    ("dyck", "zero-one-own"): (TAPE, "4xpushdown", *OWN_TAPES),
     ("dyck", "depth"): (TAPE, "4xpushdown", "--pushdown-depths", 16),
     ("trees", "base"): (BASE, "5xsdpa"),
     ("trees", "pushdown"): (TAPE, "5xpushdown", "--pushdown-depths", 32),
-    ("trees", "pushdown-own"): (TAPE, "5xpushdown", "--pushdown-depths", 32, *OWN_TAPES),
     ("trees", "sup"): (BASE, "2xsdpa,sup-127,2xsdpa"),
     ("trees", "nd"): (BASE, "2xsdpa,nd-3-3-10,2xsdpa"),
     ("trees", "nd-latent"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),

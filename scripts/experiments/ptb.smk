@@ -24,7 +24,7 @@ RUNS = {kind: [sentence_run(MIKOLOV, EPOCHS, kind, seed) for seed in SEEDS] for 
 TRAINING = {
     run: sentence_training(kind, seed, EPOCHS) for kind, runs in RUNS.items() for seed, run in zip(SEEDS, runs)
 }
-SCORING = ["--max-tokens", 4096, "--output-word-probs"]
+SCORING = ["--max-tokens", 4096]
 
 
 rule table:

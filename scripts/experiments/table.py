@@ -7,15 +7,15 @@ python scripts/experiments/table.py TASK OUT KIND=RUN[,RUN...] ...
 TASK is translation, language-modeling, stream, syntax, cost, cfl, learning, transduction or transformations.
 
 A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
-modelling, score-valid.out and score-test.out (of fairseq-eval-lm --output-word-probs); for a stream, stream-valid.out
-and stream-test.out (of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax,
-surprisals-valid.tsv and surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json;
-for cost, train.resources.tsv (Snakemake's benchmark of the training run); for cfl and learning, valid.json and
-test.json (of fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and
-length-N.json (of fairseq-stack evaluate-transduction), and for transformations, test.json and gen.json (of
-fairseq-stack evaluate-transformations), with TASK:KIND=RUN. The table is written to OUT, in Markdown, with a signature
-for each score, and printed; the tables of cfl, transduction and transformations have only means and deviations, and
-that of learning says how many runs reach the lower bound.
+modelling, score-valid.out and score-test.out (of fairseq-eval-lm); for a stream, stream-valid.out and stream-test.out
+(of fairseq-validate --task stack_truncated_bptt --log-format json); for syntax, surprisals-valid.tsv and
+surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json and suites.json; for cost,
+train.resources.tsv (Snakemake's benchmark of the training run); for cfl and learning, valid.json and test.json (of
+fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and length-N.json (of
+fairseq-stack evaluate-transduction), and for transformations, test.json and gen.json (of fairseq-stack
+evaluate-transformations), with TASK:KIND=RUN. The table is written to OUT, in Markdown, with a signature for each
+score, and printed; the tables of cfl, transduction and transformations have only means and deviations, and that of
+learning says how many runs reach the lower bound.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.evaluation.transformations import TransformationResult
-from fairseq_stack.evaluation.word_scores import cross_entropy, read_word_scores
 from fairseq_stack.files import read_lines, read_text, written_whole
 
 
@@ -67,8 +66,15 @@ def language_modeling_scores(folder: Path) -> tuple[Score, ...]:
     """The perplexity of the validation and the test set, the ends of the sentences counted."""
     scores = []
     for split in ("valid", "test"):
-        nats = cross_entropy(read_word_scores(folder / f"score-{split}.out"), split)
-        scores.append(Score(f"{split} ppl", math.exp(nats.value), "", split, nats.method))
+        text = read_text(folder / f"score-{split}.out")
+        found = re.search(
+            r" ([\d,]+) examples$.*Evaluated ([\d,]+) tokens.*Perplexity: (\S+)$", text, re.DOTALL | re.MULTILINE
+        )
+        if found is None:
+            raise UserError(f"{folder}/score-{split}.out has no score of all sentences; did fairseq-eval-lm write it?")
+        sentences, tokens = (int(number.replace(",", "")) for number in found.groups()[:2])
+        method = method_of(sentences=sentences, tokens=tokens, eos="counted")
+        scores.append(Score(f"{split} ppl", float(found[3]), "", split, method))
     return tuple(scores)
 
 

@@ -41,7 +41,7 @@ def training(kind, seed):
 CORPORA = {"ptb": ["ptb", "--raw", DATA, "--slips"]}
 RUNS = {kind: [f"{FOLDER}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
 TRAINING = {run: training(kind, seed) for kind, runs in RUNS.items() for seed, run in zip(SEEDS, runs)}
-SCORING = ["--max-tokens", 4096, "--output-word-probs"]
+SCORING = ["--max-tokens", 4096]
 
 
 rule table:

@@ -14,6 +14,7 @@ import pytest
 import fairseq_stack
 from fairseq_stack import cli
 from fairseq_stack.cli import plot, prepare
+from tests.evaluation.cfl_results import cfl_result
 
 PACKAGE = Path(fairseq_stack.__file__).absolute().parent
 
@@ -121,12 +122,12 @@ def test_module_can_be_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes as on POSIX")
-@pytest.mark.parametrize("arguments", [["--help"], ["show", "strings", "--examples", "500"]], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["plot", "table", *(f"{number}=a.json" for number in range(500))]], ids=["short", "long"]
+)
 def test_reader_that_closes_the_pipe_ends_the_command_quietly(arguments: list[str], tmp_path: Path) -> None:
     """The long output is more than a buffer holds, so that printing fails, and not the end of the command."""
-    if "show" in arguments:
-        strings = ["prepare", "cfl", str(tmp_path / "strings"), "--task", "dyck", "--limit", "500", "--no-binarise"]
-        assert cli.main(strings) == 0
+    cfl_result().write(tmp_path / "a.json")
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as pipe:
@@ -143,5 +144,5 @@ def test_standard_output_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_an_error_is_one_line_whatever_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["show", str(tmp_path / "a\nb\udcff")]) == 2
+    assert cli.main(["evaluate-cfl", "m", "--data", str(tmp_path / "a\nb\udcff")]) == 2
     assert capsys.readouterr().err == f"fairseq-stack: error: {tmp_path}/a\\nb\\udcff is not a folder\n"

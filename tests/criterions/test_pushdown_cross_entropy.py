@@ -95,14 +95,3 @@ def test_what_is_logged() -> None:
     assert values["loss"] == pytest.approx(float(loss) / 6 / math.log(2), abs=0.0006)
     assert values["nll_loss"] + values["attach_loss"] == pytest.approx(values["loss"], abs=0.002)
     assert values["ppl"] == pytest.approx(2 ** values["nll_loss"], rel=0.01)
-
-
-def test_wrong_tapes_are_logged() -> None:
-    """Of two workers; only where the model's own tapes are among those that are read."""
-    logged = [criterion()(Model(), {**sample(), "wrong_tapes": torch.tensor(wrong)})[2] for wrong in (1, 2)]
-    with metrics.aggregate() as logged_metrics:
-        PushdownCrossEntropyCriterion.reduce_metrics(logged)
-    assert logged_metrics.get_smoothed_values()["wrong_tapes"] == 0.75
-    with metrics.aggregate() as logged_metrics:
-        PushdownCrossEntropyCriterion.reduce_metrics([criterion()(Model(), sample())[2]])
-    assert "wrong_tapes" not in logged_metrics.get_smoothed_values()

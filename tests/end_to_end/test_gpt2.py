@@ -14,7 +14,7 @@ from tests.gpt2_folders import save_gpt2, save_tokenizer
 from tests.preprocess.trees.treebanks import CAT, DOG
 
 FOR_PARSES = ["--task", "pushdown_language_modeling", "--arch", "pushdown_transformer_lm", "--zero-depths",
-              "--criterion", "pushdown_cross_entropy", "--own-tapes", 0.5]  # fmt: skip
+              "--criterion", "pushdown_cross_entropy"]  # fmt: skip
 MODELS = {
     "pushdown": ["--stack-layers", "sdpa,pushdown+sup-3", *FOR_PARSES],
     "stack-transformer": [

@@ -169,7 +169,6 @@ def test_mistakes(corpora: Corpora, language_model: Path, tmp_path: Path, capsys
         (f"{data} valid --line 0", "--line must be at least 1"),
         (f"{data} dev --line 1", "has no dev.idx; expected one of test, train, valid"),
         (f"{data} valid --line 1 --translation a", "--translation: expected --text with it"),
-        ("--pattern rainbow", "--pattern: expected a model of strings w#w^R"),
         (f"{data} valid --show readings --output w.tsv", "expected .json or a picture of the"),
         (f"{data} valid --show operations --output w.gv", "expected .json, .tsv or a picture of"),
         ("--text a --output w.txt", "expected a name that ends with one of .json, .pdf,"),

@@ -1,4 +1,4 @@
-"""Beams of parses against all parses of the golden model, and random strings against their probabilities."""
+"""Beams of parses against all parses of the golden model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.modules import parse_all, sample
-from fairseq_stack.ops import stack_tape
+from fairseq_stack.modules import parse_all
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.modules.pushdown import parse, tiny_model
 
@@ -156,33 +155,6 @@ def test_impossible_words(impossible: float, monkeypatch: pytest.MonkeyPatch) ->
     assert not bad.log_probabilities.isfinite().any()
     assert bad.attachments.shape == actual.attachments.shape
     assert_normwise_close(actual.surprisals, good.surprisals, 1e-12)
-
-
-def test_samples_have_their_probabilities() -> None:
-    """First words, and what second words attach to, are as often as their probabilities say."""
-    model, count = tiny_model(), 4000
-    drawn = sample(model, count, max_words=2, generator=torch.Generator().manual_seed(1))
-    assert all(len(x.words) == len(x.attachments) <= 2 for x in drawn)
-    assert all(x.is_complete or len(x.words) == 2 for x in drawn)
-    for x in drawn[:200]:
-        stack_tape(torch.tensor([[0, *x.attachments]]))
-    state = model.initial_state(1)
-    log_words = model.next_words(state)[0]
-    log_words[model.root] = -math.inf
-    expected = log_words.softmax(0) * count
-    first = Counter(x.words[0] if x.words else model.end for x in drawn)
-    actual = torch.tensor([first[symbol] for symbol in range(12)])
-    is_possible = expected > 0
-    chi_squared = ((actual - expected)[is_possible].square() / expected[is_possible]).sum()
-    assert actual[model.root] == 0
-    assert chi_squared < 29.6  # With 10 degrees of freedom, exceeded with probability .001.
-    words = torch.tensor([x.words for x in drawn if len(x.words) == 2])
-    joined = torch.tensor([x.attachments == [1, 1] for x in drawn if len(x.words) == 2])
-    state = model.step(model.initial_state(len(words)), words[:, 0], torch.ones_like(words[:, 0]))
-    expected = model.next_attachments(state, words[:, 1])[:, 1].exp()
-    deviation = (expected * (1 - expected)).sum().sqrt()
-    assert 0 < joined.sum() < len(words)
-    assert (joined.sum() - expected.sum()).abs() < 3.5 * deviation
 
 
 def test_wrong_arguments() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from fairseq_stack.plots.length_drawings import draw_lengths
 from fairseq_stack.plots.panels import (
     draw_curves,
     draw_legend,
@@ -50,13 +49,6 @@ def test_curves_and_weights(tmp_path: Path) -> None:
         assert axes.images[0].get_array().tolist() == weights
         assert [label.get_text() for label in axes.get_xticklabels()] == ["x", "y", "z"]
         assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
-
-
-def test_lengths_have_a_panel_for_each_column(tmp_path: Path) -> None:
-    draw_lengths({"de": {"train": [1, 2, 2], "test": [3]}, "en": {"train": [4]}}, tmp_path / "two.png")
-    draw_lengths({"de": {"train": [1, 2, 2], "test": [3]}}, tmp_path / "one.png")
-    two, one = (pyplot.imread(tmp_path / f"{name}.png").shape[1] for name in ("two", "one"))
-    assert two == 2 * one
 
 
 def test_an_error_while_drawing_leaves_nothing(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_the_table_of_the_studies(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
-    wrong = f"wrong.out=fairseq-stack show {tmp_path}/nowhere"
+    wrong = f"wrong.out=fairseq-stack average {tmp_path}/nowhere --output average.pt"
     command = [
         sys.executable,
         str(SCRIPTS / "forks.py"),
@@ -105,5 +105,5 @@ def test_a_command_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert (tmp_path / "right.out").read_text() == (tmp_path / "a/more.out").read_text() != ""
     said = (tmp_path / "wrong.out").read_text().strip()
     assert done.stderr.splitlines() == [
-        f"fairseq-stack show {tmp_path}/nowhere ended with exit code 2; wrong.out ends:", said
+        f"fairseq-stack average {tmp_path}/nowhere --output average.pt ended with exit code 2; wrong.out ends:", said
     ]  # fmt: skip

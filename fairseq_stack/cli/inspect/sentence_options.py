@@ -1,4 +1,4 @@
-"""What a model reads for ``fairseq-stack inspect``: text, lines of a file or of a data set, or a pattern."""
+"""What a model reads for ``fairseq-stack inspect``: text, or lines of a file or of a data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from fairseq_stack.cli.arguments import add_number
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack.inspection.patterns import MARK, PATTERNS, marked_reversal
 from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import say
 
@@ -31,18 +30,9 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--split", metavar="NAME", help="a split of the binarised data in --data, such as valid: see --line"
     )
-    source.add_argument(
-        "--pattern",
-        metavar="P",
-        choices=list(PATTERNS),
-        help=f"{', '.join(PATTERNS)}: a string w#w^R of the symbols of the dictionary, for models of marked-reversal, "
-        "where w cycles through all symbols, has the first once and the second twice, or has all once and all twice: "
-        "see --length",
-    )
     add_number(parser, "--line", "the line of --file or --split, counted from 1", least=1)
     many = "for --show readings, and --show operations without --line: read at most the first N lines"
     add_number(parser, "--sentences", many, 100, least=1)
-    add_number(parser, "--length", "number of symbols of w for --pattern", 20, least=1)
     parser.add_argument(
         "--translation",
         metavar="SENTENCE",
@@ -80,7 +70,7 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
     """The sentences that the arguments name; one, unless they name lines and none of them.
 
     Raises:
-        UserError: see :mod:`fairseq_stack.inspection.sentences`; or the dictionary has no symbols for a pattern.
+        UserError: see :mod:`fairseq_stack.inspection.sentences`.
     """
     from fairseq_stack.inspection.sentences import require_line, sentence_of_text, sentences_of_split
 
@@ -96,9 +86,8 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
         folder = folder_of_data(args.data)
         assert folder is not None
         return sentences_of_split(hub, folder, args.split, first, count)
-    text = args.text if args.pattern is None else _pattern(hub, args)
-    sentence = sentence_of_text(hub, text, args.translation)
-    say_unknown(hub, [text])
+    sentence = sentence_of_text(hub, args.text, args.translation)
+    say_unknown(hub, [args.text])
     return [sentence]
 
 
@@ -125,12 +114,3 @@ def text_of(args: argparse.Namespace) -> str:
     if args.text is None:
         raise UserError("a model that parses reads --text, or a line of --file")
     return str(args.text)
-
-
-def _pattern(hub: Hub, args: argparse.Namespace) -> str:
-    words = hub.src_dict.symbols[hub.src_dict.nspecial :]
-    # fairseq pads dictionaries with made-up words.
-    symbols = sorted(word for word in words if word != MARK and not word.startswith("madeupword"))
-    if MARK not in words or not symbols:
-        raise UserError(f"--pattern: expected a model of strings w{MARK}w^R; its dictionary lacks {MARK} or symbols")
-    return marked_reversal(args.pattern, symbols, args.length)

@@ -9,8 +9,8 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder
-from fairseq_stack.modules import PushdownState, PushdownTransformer, attachment_log_probabilities
-from fairseq_stack.ops import legal_attachments, stack_tape
+from fairseq_stack.modules import PushdownState, PushdownTransformer
+from fairseq_stack.ops import stack_tape
 
 
 class PushdownDecoder(RecurrentDecoder):
@@ -62,7 +62,7 @@ class PushdownDecoder(RecurrentDecoder):
         if incremental_state is not None:
             hidden = self._step(prev_output_tokens, incremental_state).unsqueeze(1)
         elif tape is None and self.network.reads_tape:
-            hidden, _ = self._read_with_own_decisions(prev_output_tokens)
+            hidden = self._read_with_own_decisions(prev_output_tokens)
         else:
             if tape is None:  # no parse changes anything
                 tape = stack_tape(
@@ -80,33 +80,6 @@ class PushdownDecoder(RecurrentDecoder):
         logits: Tensor = self.network.output(features)
         return logits
 
-    @torch.no_grad()
-    def own_attachments(self, tokens: Tensor, guess: Tensor) -> Tensor:
-        """What the model attaches tokens to by its own decisions, without dropout; padding attaches to itself.
-
-        All tokens are read at once with the tape of a guess. It is right if each decision is the guess, since then each
-        has been made after the decisions before it. Only sentences with a wrong guess are read one token at a time.
-
-        Args:
-            tokens: (B, n), with padding on the right.
-            guess: attachments r_0, ..., r_{n-1} (B, n), such as those of the gold parse; padding attaches to itself.
-
-        Returns:
-            r_0, ..., r_{n-1}, (B, n).
-
-        Raises:
-            ValueError: an attachment of the guess is illegal.
-        """
-        was_training = self.training
-        self.eval()
-        is_word = tokens != self.padding_idx
-        decided = self._decisions_after(tokens, guess)
-        wrong = ((decided != guess) & is_word).any(1).nonzero().squeeze(1)
-        if len(wrong):
-            _, decided[wrong] = self._read_with_own_decisions(tokens[wrong])
-        self.train(was_training)
-        return torch.where(is_word, decided, guess)
-
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         self.take_step(incremental_state, tokens)
         state, words = self.kept_state(incremental_state), tokens[:, -1]
@@ -118,25 +91,15 @@ class PushdownDecoder(RecurrentDecoder):
         hidden: Tensor = state.hidden
         return hidden
 
-    def _read_with_own_decisions(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """The final states (B, n, d), and the decisions r_0, ..., r_{n-1}, (B, n)."""
+    def _read_with_own_decisions(self, tokens: Tensor) -> Tensor:
+        """The final states (B, n, d)."""
         state = self.network.initial_state(len(tokens))
-        hidden, attachments = [state.hidden], [torch.zeros_like(tokens[:, 0])]
+        hidden = [state.hidden]
         for words in tokens[:, 1:].unbind(1):
-            attachments.append(self._decision(state, words))
-            state = self.network.step(state, words, attachments[-1])
+            state = self.network.step(state, words, self._decision(state, words))
             hidden.append(state.hidden)
-        return torch.stack(hidden, 1), torch.stack(attachments, 1)
+        return torch.stack(hidden, 1)
 
     def _decision(self, state: PushdownState, words: Tensor) -> Tensor:
         """What the next words attach to, (B,)."""
         return self.network.next_attachments(state, words).argmax(1)
-
-    def _decisions_after(self, tokens: Tensor, attachments: Tensor) -> Tensor:
-        """What each token attaches to, (B, n), where those before it attach as given."""
-        tape, next_words = stack_tape(attachments), tokens.roll(-1, 1)
-        hidden = self.network(tokens, tape)
-        scores = self.network.attachment_scores(hidden, next_words, tape)
-        legal = legal_attachments(attachments, next_words == self.network.end)
-        decided = attachment_log_probabilities(scores, legal).argmax(2)
-        return torch.cat([attachments[:, :1], decided[:, :-1]], 1)

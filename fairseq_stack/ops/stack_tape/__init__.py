@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .pytorch import legal_pytorch, oracle_pytorch, roots_pytorch, stack_tape_pytorch
+from .pytorch import legal_pytorch, roots_pytorch, stack_tape_pytorch
 from .state import StackTapeState, illegal_attachment
 
-__all__ = ["StackTapeState", "legal_attachments", "oracle_attachments", "roots_of_sentences", "stack_tape"]
+__all__ = ["StackTapeState", "legal_attachments", "roots_of_sentences", "stack_tape"]
 
 
 def stack_tape(attachments: Tensor, *, max_depth: int | None = None) -> Tensor:
@@ -88,38 +88,6 @@ def roots_of_sentences(attachments: Tensor) -> Tensor:
     """
     _check_attachments(attachments)
     return roots_pytorch(attachments)
-
-
-def oracle_attachments(attachments: Tensor, gold: Tensor) -> Tensor:
-    """What each word attaches to best, on the stacks of a parse that may differ from the gold parse.
-
-    A node of the gold tree can still be built as long as a constituent on the stack begins where the node begins. Let
-    a be the first token of the largest gold node that ends at word k, or k if there is none. Word k attaches to the
-    constituent that contains a:
-
-        o_k = the end of the constituent on the stack after r_{k-1} that contains a, for a < k; otherwise k.
-
-    This is a dynamic oracle (Goldberg & Nivre, 2012): it is always legal, it is r_k of the gold parse as long as both
-    parses are equal, and after it as many gold nodes can be built as before. Proof: gold nodes do not cross. Therefore,
-    those that end at k begin at a or later, and o_k builds each one that can be built. Those that k does not complete
-    begin at a or before it, or after k, and the constituents that begin there stay on the stack.
-
-    Args:
-        attachments: r_0, ..., r_{T-1} of the parse whose stacks they are, a LongTensor (B, T), without the end of the
-            last sentence.
-        gold: the same of the gold parse, (B, T).
-
-    Returns:
-        (B, T): o_k, where the words before k have attached as in ``attachments``.
-
-    Raises:
-        ValueError: one is not such a tensor, an attachment is illegal, or their shapes differ.
-    """
-    _check_attachments(attachments)
-    _check_attachments(gold)
-    if attachments.shape != gold.shape:
-        raise ValueError(f"gold: expected shape {tuple(attachments.shape)} like attachments, got {tuple(gold.shape)}")
-    return oracle_pytorch(attachments, gold)
 
 
 def _check_attachments(attachments: Tensor) -> None:

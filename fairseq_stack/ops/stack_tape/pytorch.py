@@ -46,15 +46,6 @@ def roots_pytorch(attachments: Tensor) -> Tensor:
     return _roots(_first_tokens(attachments))
 
 
-def oracle_pytorch(attachments: Tensor, gold: Tensor) -> Tensor:
-    """As ``oracle_attachments``: o_k is the token before the next constituent on the stack, (B, T)."""
-    first, before = _first_tokens(gold), pad(_starts(_first_tokens(attachments)), (0, 1, 1, 0), value=True)[:, :-1]
-    tokens, starts = (torch.arange(size, device=gold.device) for size in before.shape[1:])
-    is_behind = before & (starts > first.unsqueeze(2))
-    next_start = torch.where(is_behind, starts, tokens.unsqueeze(1)).amin(2)  # after the constituent, or k itself
-    return torch.where(first < tokens, next_start - 1, tokens)
-
-
 def _first_tokens(attachments: Tensor) -> Tensor:
     """f_k, (B, T): the first token of the constituent that ends at k when k has been attached."""
     first = attachments
