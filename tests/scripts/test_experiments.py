@@ -195,7 +195,8 @@ def documented_commands() -> list[str]:
     folder = "scripts/experiments"
     for name, settings in (words.split(" ", 1) for words in WITHOUT_COMMANDS):
         commands += [f"snakemake --snakefile {folder}/{name}.smk --profile {folder}/profiles/local --config {settings}"]
-    distinct = {re.sub(r"=(?!one-turn|paper)\S+", "=", command): command for command in commands}
+    without_values = (re.sub(r"=(?!one-turn|paper)\S+", "=", command).split() for command in commands)
+    distinct = {frozenset(words) - {"seeds="}: command for words, command in zip(without_values, commands, strict=True)}
     return [re.sub(r"=/path/to/\w+", "=DATA", command) for command in distinct.values()]
 
 
