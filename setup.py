@@ -152,7 +152,6 @@ setup(
             "import-linter>=2.16",
             "minicons>=0.3.39",
             "mypy>=1.10",
-            "pangolinn>=0.0.1",
             "pytest>=8.0",
             "pytest-xdist>=3.5",
             "ruff>=0.6",

@@ -5,7 +5,6 @@ Python's ``/`` of two integers is the double that is nearest to their quotient.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -14,7 +13,6 @@ from torch import Tensor
 
 MANTISSA = {torch.float32: 24, torch.float64: 53}  # binary digits
 Integers = np.ndarray  # of Python's integers, which have no largest one
-Configuration = tuple[int, tuple[tuple[int, int], ...]]  # a state, and a stack of symbols with their vectors' steps
 
 
 def run_weights(push: Integers, replace: Integers, pop: Integers) -> tuple[Integers, Integers]:
@@ -53,27 +51,6 @@ def run_weights(push: Integers, replace: Integers, pop: Integers) -> tuple[Integ
         alpha[t] = tops[t - 1].sum(0)  # Eq. 27
     totals = np.array([alpha[t].sum() for t in range(1, length + 1)], dtype=object)
     return tops.reshape(length, length + 1, num_states, num_symbols), totals
-
-
-def enumerated_run_weights(push: Integers, replace: Integers, pop: Integers) -> Integers:
-    """The first result of ``run_weights`` by following every stack there is."""
-    length, num_states, num_symbols = push.shape[:3]
-    tops = np.zeros((length, length + 1, num_states, num_symbols), dtype=object)
-    runs: Counter[Configuration] = Counter({(0, ((0, 0),)): 1})
-    for t in range(1, length + 1):
-        before, runs = runs, Counter()
-        for (q, stack), weight in before.items():
-            x, vector = stack[-1]
-            for r in range(num_states):
-                for y in range(num_symbols):
-                    runs[r, (*stack, (y, t))] += weight * push[t - 1, q, x, r, y]
-                    runs[r, (*stack[:-1], (y, vector))] += weight * replace[t - 1, q, x, r, y]
-                if len(stack) > 1:
-                    runs[r, stack[:-1]] += weight * pop[t - 1, q, x, r]
-        for (r, stack), weight in runs.items():
-            y, vector = stack[-1]
-            tops[t - 1, vector, r, y] += weight
-    return tops
 
 
 def superposition(actions: Integers, values: Integers, whole: int) -> Integers:

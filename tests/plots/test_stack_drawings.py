@@ -61,19 +61,3 @@ def test_a_stack_grows_and_shrinks(tmp_path: Path) -> None:
         legend = [text.get_text() for text in axes.get_legend().get_texts()]
         assert legend == ["zero", "one", "two", "pushed or replaced"]
         assert_nothing_is_cut_off(axes)
-
-
-@pytest.mark.parametrize(("text", "count"), [("long symbol", 1), ("a", 70)], ids=["long", "many"])
-def test_cells_without_room_have_no_text(tmp_path: Path, text: str, count: int) -> None:
-    with figure(tmp_path / "a.svg", 1, 1, (width_for(count), 3), "svg") as panels:
-        axes = panels[0, 0]
-        draw_growing_stack(
-            axes, [[("", 0)], *[[("", 0), (text, 1)]] * count], [False] * (count + 1), [], [text] * count
-        )
-        assert texts_of(axes) == []
-        assert len(axes.patches) <= 4  # however many cells
-        assert_nothing_is_cut_off(axes)
-
-
-def test_pictures_are_not_too_wide() -> None:
-    assert width_for(1) < width_for(50) < width_for(500) == width_for(1000)

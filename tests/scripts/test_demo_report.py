@@ -1,42 +1,15 @@
-"""The report of the demo: its figures, and translations in the order of the data."""
+"""The report of the demo: translations in the order of the data."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.scores import Score
-from fairseq_stack.evaluation.training_log import TrainingLog, Validation
-from tests.evaluation.cfl_results import cfl_result
 
 pytest.importorskip("matplotlib")
-TRAINING = TrainingLog(42_979, 61, 1, (Validation(50, 1.0), Validation(100, math.log(2)), Validation(150, 0.8)))
-
-
-def test_tables(script: ModuleType) -> None:
-    """The lengths in the table are at equal distances; a result without samples has none in the table."""
-    scores = (Score(name, value, "", "data", "tok:none") for name, value in (("BLEU", 81.26), ("exact match", 0.5)))
-    translation = script.TranslationResult(TRAINING, *scores, {0: 0.75, 1: 0.25})
-    many = cfl_result(by_length={length: length / 100 for length in range(10, 61, 2)}, samples=None)
-    dyck = {"tf": script.LanguageModelResult(TRAINING, many)}
-    lines = script.as_markdown(script.Experiment({"tf": translation}, dyck)).splitlines()
-    rows = [line for line in lines if line.startswith("|")]
-    assert rows[2] == "| tf    |     42,979 |     150 |     61 s |     2.000 | 81.3 |      50.0 % |"
-    assert rows[3].split()[9::2] == ["10", "20", "30", "40", "50", "60", "samples"]
-    assert rows[5].split()[-14::2] == ["0.100", "0.200", "0.300", "0.400", "0.500", "0.600", "-"]
-    assert lines[-1] == "cross-entropy difference|language:dyck|split:test|version:fairseq_stack-1"
-
-
-def test_every_kind_has_a_name(script: ModuleType) -> None:
-    names = script.model_names()
-    assert list(names) == ["tf", "sup", "nd", "ns", "strat", "delta", "gdelta", "product", "deltastack"]
-    assert (names["tf"], names["sup"]) == ("tf: no stack", "sup: superposition")
-
-
 GENERATED = """\
 S-1\tdie Hunde schlafen .
 T-1\tthe dogs sleep .

@@ -1,8 +1,7 @@
 """The nondeterministic stack: the differentiable vector pushdown automaton of DuSell and Chiang (2024).
 
 Begin with ``reference.py``, Eqs. 21-29 in log space, and docs/algorithm.md, whose equations (a)-(m) everything else
-computes, in real numbers with an exponent for each block; ``tests/ops/nondeterministic/algorithm.py`` is that document
-line by line.
+computes, in real numbers with an exponent for each block.
 
 Whole sequences, in the order of ``"auto"``:
     ``native.py``   CPUs, C in ``_native/src/nondeterministic*.h``; what double cannot hold, ``nondeterministic_exact*``
@@ -17,12 +16,12 @@ one step in real numbers, ``_column_gradient.py`` its gradient, and ``_precision
 Next to the readings: ``_log_partition.py``, ``posterior.py``, ``best_runs.py`` (``_excursions.py``,
 ``_derivations.py``; (n)-(p)) and ``contents.py``.
 
-An equation that changes, changes in ``reference.py``, ``algorithm.py`` of the tests, ``_inner_weights.py`` and
-``_gradient.py``, ``_columns.py`` and ``_column_gradient.py``, ``_tracked_columns.py``, and in the C and Triton files of
-the same names, of which ``nondeterministic_equations.h`` has what sequences and steps share; the equation's number or
-letter stands next to each place: ``git grep "Eq. 24"``. The start of runs (Eqs. 21 and 23) changes in ``reference.py``,
-``algorithm.py``, ``_log_weights.py: first_configuration``, ``_tiles.py: in_tiles``, Triton's ``forward.py: near_cell``,
-and in C ``nd_start``, ``nd_start_column``, ``nd_step_start``, and ``start`` of the exact engine.
+An equation that changes, changes in ``reference.py``, ``_inner_weights.py`` and ``_gradient.py``, ``_columns.py`` and
+``_column_gradient.py``, ``_tracked_columns.py``, and in the C and Triton files of the same names, of which
+``nondeterministic_equations.h`` has what sequences and steps share; the equation's number or letter stands next to
+each place: ``git grep "Eq. 24"``. The start of runs (Eqs. 21 and 23) changes in ``reference.py``,
+``_log_weights.py: first_configuration``, ``_tiles.py: in_tiles``, Triton's ``forward.py: near_cell``, and in C
+``nd_start``, ``nd_start_column``, ``nd_step_start``, and ``start`` of the exact engine.
 """
 
 from __future__ import annotations

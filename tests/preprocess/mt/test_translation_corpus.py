@@ -126,6 +126,8 @@ def test_text_of_known_letters_has_no_unknown_piece(settings: dict[str, Any], pr
         assert set(pieces.split(" ")) <= {line.rpartition(" ")[0] for line in dictionary}
         assert any(line.endswith(" 0") for line in dictionary)
         assert [counts[split][f"{language}_unknown_pieces"] for split in SPLITS] == [0, 0, 0]
+    written = {path.read_bytes() for path in (tmp_path / "out" / "data-bin").glob("dict.*")}
+    assert len(written) == (1 if settings.get("joint", True) else 2)
 
 
 def test_unknown_pieces_are_counted(prefix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

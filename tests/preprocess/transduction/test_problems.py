@@ -1,11 +1,9 @@
-"""Further tasks of Delétang et al. (2023) and those of DeltaStack: golden pairs, properties and distributions."""
+"""Further tasks of Delétang et al. (2023) and those of DeltaStack: golden pairs and properties."""
 
 from __future__ import annotations
 
 import json
-import math
 import random
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from fairseq_stack_preprocess.transduction.chomsky import (
     END,
     draw_expression,
     manipulated,
-    solve_equation,
 )
 from fairseq_stack_preprocess.transduction.pairs import Word
 from fairseq_stack_preprocess.transduction.problems import DELETANG, DELTASTACK, FIRST_VERSION, Problem
@@ -147,61 +144,3 @@ def test_arithmetic_is_pythons() -> None:
 )
 def test_answers_by_hand(name: str, question: str, answer: str) -> None:
     assert PROBLEMS[name].answer(tuple(question.split())) == tuple(answer.split())
-
-
-def is_close(count: int, size: int, probability: float) -> bool:
-    """Whether a count of what has this probability is within four standard errors."""
-    return abs(count - size * probability) < 4 * math.sqrt(size * probability * (1 - probability))
-
-
-def height(question: Word) -> int:
-    """The number of bits before the first other symbol."""
-    return next(i for i, symbol in enumerate(question) if symbol not in BITS)
-
-
-DISTRIBUTIONS: dict[str, tuple[int, Callable[[Word], object], int]] = {
-    "cycle_navigation": (9, lambda word: word[4], 3),
-    "modular_arithmetic_simple": (9, lambda word: word[1], 3),
-    "missing_duplicate_string": (9, lambda word: word.index(HIDDEN), 8),
-    "missing_palindrome": (9, lambda word: word.index(HIDDEN), 9),
-    "binary_addition": (9, height, 7),
-    "binary_multiplication": (9, height, 7),
-    "compute_sqrt": (3, "".join, 7),
-    "divide_by_two": (9, lambda word: word.index("1"), 9),
-    "equal_repeats": (7, "".join, 9),
-    "nondeterministic_stack_manipulation": (9, height, 6),
-    "interlocked_pairing": (9, "".join, 16),
-    "deltastack_stack_manipulation": (9, height, 7),
-}
-"""The length, a feature of questions, and how many values it has, all equally probable."""
-
-
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_distributions(name: str) -> None:
-    """Every value is as frequent as it should be, within four standard errors."""
-    length, feature, values = DISTRIBUTIONS[name]
-    rng, size = random.Random(0), 4000
-    counts = Counter(feature(PROBLEMS[name].draw(rng, length)) for _ in range(size))
-    assert len(counts) == values
-    assert all(is_close(count, size, 1 / values) for count in counts.values())
-
-
-def test_the_middle_of_a_palindrome_is_unknown() -> None:
-    source, rng, size = PROBLEMS["missing_palindrome"].source(Lengths(1, 1)), random.Random(0), 1000
-    ones = sum(source.draw(rng).target[-1] == "1" for _ in range(size))
-    assert is_close(ones, size, 0.5)
-
-
-def test_dyck_strings_are_long() -> None:
-    """A length is at most 3 + k with probability ((k + 1) / 58)^2."""
-    source, rng, size = PROBLEMS["deltastack_dyck"].source(Lengths(3, 60)), random.Random(0), 2000
-    lengths = [source.draw(rng).input.index("|") + 1 for _ in range(size)]
-    assert set(lengths) <= set(range(3, 61))
-    assert is_close(sum(length <= 31 for length in lengths), size, (29 / 58) ** 2)
-
-
-def test_equations_as_coded() -> None:
-    """x follows a uniform place: in (d + d), the first digit is the next one from three places of five."""
-    source, rng, size = solve_equation(Lengths(7, 7), from_index=True), random.Random(0), 2000
-    first = sum(source.draw(rng).input[1] == "x" for _ in range(size))
-    assert is_close(first, size, 0.6)

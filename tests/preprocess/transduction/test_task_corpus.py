@@ -47,12 +47,12 @@ def test_files_hold_the_corpus(task: str, tmp_path: Path) -> None:
     assert vocabulary == [f"{symbol} 1" for symbol in content["alphabet"]]
 
 
-def test_pairs_of_the_first_tasks_never_change() -> None:
+def test_pairs_of_a_seed_never_change() -> None:
     digest = hashlib.sha256()
-    for task in list(TASKS)[:13]:
+    for task in TASKS:
         for pair in itertools.chain.from_iterable(generate(options(task)).splits.values()):
             digest.update(f"{' '.join(pair.input)}\t{' '.join(pair.target)}\n".encode())
-    assert digest.hexdigest() == "633405f26ee1b7871c2a7032b0bf6fc37c041f86884823fabc56fbc067528711"
+    assert digest.hexdigest() == "99dd080bbb344c9b0088011bac0e2b4d94e3bf6766c41fce422fc3b32bf7a7e7"
 
 
 @pytest.mark.parametrize("task", TASKS)

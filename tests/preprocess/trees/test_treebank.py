@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sentencepiece
 
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.text.sentence_pieces import train_model
-from fairseq_stack_preprocess.trees.brackets import tagged_words
-from fairseq_stack_preprocess.trees.spans import parse_spans, spans_of_attachments
+from fairseq_stack_preprocess.trees.spans import parse_spans
 from fairseq_stack_preprocess.trees.treebank import Options, prepare
 from tests.gpt2_folders import save_tokenizer
 from tests.preprocess.corpus_folders import manifest_of
-from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, text_of, trees_of, write_files
+from tests.preprocess.trees.treebanks import CAT, DASH, DOG, TRACES, text_of, write_files
 
 FILES = {"train.mrg": CAT + DOG + CAT + TRACES, "valid.mrg": DOG, "test.mrg.gz": DASH}
 SPLITS = ("train", "valid", "test")
@@ -35,41 +33,6 @@ def run(folder: Path, raw: Path, **options: Any) -> dict[str, Any]:
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
     return write_files(tmp_path / "raw", FILES)
-
-
-@pytest.fixture(scope="module")
-def dickens(reference_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole of Transformer Grammars' example trees, in pieces."""
-    source = reference_data / "data" / "transformer_grammars_example"
-    paths = {split: (source / f"{split}.txt.gz",) for split in SPLITS}
-    folder = tmp_path_factory.mktemp("dickens") / "out"
-    manifest = run(folder, source, **paths, pieces=4000)
-    counts = {split: (n["sentences"], n["words"], n["deepest"]) for split, n in manifest["splits"].items()}
-    assert counts == {"train": (6904, 156_098, 63), "valid": (346, 5690, 42), "test": (293, 6126, 36)}
-    assert manifest["dropped"] == {split: {} for split in SPLITS}
-    assert manifest["versions"]["sentencepiece"] == sentencepiece.__version__
-    return folder
-
-
-@pytest.mark.parametrize("split", ["valid", "test"])
-def test_pieces_and_spans_of_dickens_round_trip(split: str, dickens: Path, reference_data: Path) -> None:
-    """From pieces back to words, from spans over pieces back to those over words, from attachments back to spans."""
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(dickens / "spm.model"))
-    trees = trees_of(reference_data / "data" / "transformer_grammars_example" / f"{split}.txt.gz")
-    names = ("words", "txt", "pieces-per-word", "spans", "word-spans", "attach", "trees")
-    rows = zip(trees, *(text_of(dickens, f"{split}.{name}") for name in names), strict=True)
-    for raw, words, text, counts, spans, word_spans, attach, tree in rows:
-        assert str(raw) == tree
-        assert words == " ".join(word for _, word in tagged_words(raw))
-        pieces, lengths = text.split(" "), [int(count) for count in counts.split(" ")]
-        assert processor.decode(pieces) == words
-        begins = [sum(lengths[:i]) for i in range(len(lengths))]
-        assert [i for i, piece in enumerate(pieces) if piece.startswith("▁")] == begins
-        nodes, word_of = parse_spans(spans, ""), [0, *(i for i, n in enumerate(lengths, 1) for _ in range(n))]
-        over_words = [(word_of[first], word_of[last]) for first, last in nodes]
-        assert [node for node in over_words if node[0] != node[1]] == parse_spans(word_spans, "")
-        assert spans_of_attachments([int(r) for r in attach.split(" ")]) == nodes
-        assert len(nodes) == len(pieces) - 1
 
 
 def test_classes(raw: Path, tmp_path: Path) -> None:
