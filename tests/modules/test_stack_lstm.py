@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 import torch
@@ -122,7 +123,7 @@ def test_wrong_inputs(return_state: bool) -> None:
         (lambda: DeltaStackAttention(4, 1, 2, 2, 0), "num_cells: expected at least 1, got 0"),
         (lambda: StackLSTM(3, 0), "hidden_size: expected at least 1, got 0"),
         (lambda: StackLSTM(3, 4, controller="gru"), "controller: expected one of ('lstm', 'rnn'), got 'gru'"),
-        (lambda: StackLSTM(3, 4, [DeltaStackAttention(4, 1, 2, 2, 3)]), "stacks: expected sublayers of StackAttention"),
+        (lambda: StackLSTM(3, 4, cast(Any, [torch.nn.Linear(4, 4)])), "stacks: expected sublayers of StackAttention"),
     ],
 )
 def test_wrong_sizes(wrong: Callable[[], object], message: str) -> None:
