@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.models.presets import PRESETS
-from fairseq_stack.models.transformer.layers import StackDecoderLayer, StackEncoderLayer
 from tests.helpers import assert_normwise_close
 from tests.models.building import (
     DICTIONARY,
@@ -115,19 +114,6 @@ def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags
         alone, _ = model.decoder(tokens.unsqueeze(0), encoder_out=encode(model, source[:1]))
         in_batch = batch[row, -len(tokens) :] if left_pad else batch[row, : len(tokens)]
         assert_normwise_close(in_batch, alone[0], 1e-9, f"row {row}")
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
-def test_outputs_of_stack_layers_are_0_at_padding(left_pad: bool) -> None:
-    model = build_opinionated_model("stack_transformer_nd_small")
-    tokens = with_eos([random_words(length) for length in (1, 7)], left_pad)
-    encoder_out = model.encoder(tokens, tokens.ne(DICTIONARY.pad()).sum(1), return_all_hiddens=True)
-    _, extra = model.decoder(tokens, encoder_out=encoder_out)
-    for part, states in ((model.encoder, encoder_out["encoder_states"]), (model.decoder, extra["inner_states"])):
-        for layer, state in zip(part.layers, states[1:], strict=True):
-            has_stack = isinstance(layer, StackEncoderLayer | StackDecoderLayer)
-            assert state.transpose(0, 1)[tokens.eq(DICTIONARY.pad())].eq(0).all() == has_stack
 
 
 def test_skipping_a_step_is_an_error() -> None:

@@ -7,15 +7,14 @@ from typing import Any
 from fairseq.distributed import fsdp_wrap
 from fairseq.modules import transformer_layer
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
-from torch import Tensor, nn
+from torch import nn
 
 from fairseq_stack.kinds import Layer
-from fairseq_stack.models.incremental import IncrementalState
 from fairseq_stack.models.transformer.self_attention import AttentionWithStack, StackSelfAttention
 
 
 class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
-    """fairseq's encoder layer with stack attention for self-attention, or beside it; its output is 0 at padding."""
+    """fairseq's encoder layer with stack attention for self-attention, or beside it."""
 
     def __init__(self, cfg: Any, attention: Layer, return_fc: bool = False) -> None:
         self._attention = attention
@@ -24,15 +23,9 @@ class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
     def build_self_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
         return _build_self_attention(self._attention, embed_dim, cfg.encoder.attention_heads, cfg)
 
-    def forward(self, x: Tensor, encoder_padding_mask: Tensor | None, attn_mask: Tensor | None = None) -> Any:
-        output = super().forward(x, encoder_padding_mask, attn_mask)
-        if self.return_fc:
-            return _without_padding(output[0], encoder_padding_mask), output[1]
-        return _without_padding(output, encoder_padding_mask)
-
 
 class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
-    """fairseq's decoder layer with stack attention for self-attention, or beside it; its output is 0 at padding."""
+    """fairseq's decoder layer with stack attention for self-attention, or beside it."""
 
     def __init__(self, cfg: Any, attention: Layer, no_encoder_attn: bool = False) -> None:
         self._attention = attention
@@ -42,22 +35,6 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> nn.Module:
         return _build_self_attention(self._attention, embed_dim, cfg.decoder.attention_heads, cfg)
-
-    def forward(
-        self,
-        x: Tensor,
-        encoder_out: Tensor | None = None,
-        encoder_padding_mask: Tensor | None = None,
-        incremental_state: IncrementalState | None = None,
-        *args: Any,
-        self_attn_padding_mask: Tensor | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        kwargs["self_attn_padding_mask"] = self_attn_padding_mask
-        output, *others = super().forward(x, encoder_out, encoder_padding_mask, incremental_state, *args, **kwargs)
-        if incremental_state is None:  # otherwise ``x`` is one symbol, and the mask also covers the symbols before it
-            output = _without_padding(output, self_attn_padding_mask)
-        return output, *others
 
 
 def build_encoder_layer(cfg: Any, attention: Layer, return_fc: bool) -> nn.Module:
@@ -78,11 +55,6 @@ def _build_self_attention(attention: Layer, embed_dim: int, num_heads: int, cfg:
     if attention.beside is None:
         return StackSelfAttention(attention.build(embed_dim, cfg))
     return AttentionWithStack(attention.beside.build(embed_dim, cfg), num_heads, cfg.attention_dropout)
-
-
-def _without_padding(output: Tensor, padding_mask: Tensor | None) -> Tensor:
-    """``output`` (n, B, d) with zeros where the mask (B, n) is true."""
-    return output if padding_mask is None else output.masked_fill(padding_mask.transpose(0, 1).unsqueeze(-1), 0)
 
 
 def _wrap(layer: nn.Module, cfg: Any) -> nn.Module:
