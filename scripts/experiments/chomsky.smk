@@ -35,8 +35,9 @@ CORPORA, TRAINING, GROUPS = {}, {}, {}
 
 for task in TASKS:
     for length in LENGTHS:
+        number = min(STRINGS, 200, length if task == "divide_by_two" else 200)  # which has one string per place of its 1
         CORPORA[f"{task}/length-{length}{SMALL}"] = [
-            *("transduction", "--task", task, "--train-size", 1, "--valid-size", 1, "--test-size", min(STRINGS, 200)),
+            *("transduction", "--task", task, "--train-size", 1, "--valid-size", 1, "--test-size", number),
             *("--test-min-length", length, "--test-max-length", length),
         ]
     for seed in SEEDS:

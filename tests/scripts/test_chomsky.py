@@ -29,7 +29,7 @@ def test_models_have_equal_parameters(tmp_path: Path, server: Server) -> None:
 
 @pytest.mark.hostile
 def test_it_runs(tmp_path: Path, server: Server) -> None:
-    settings = {"tasks": "parity_check", "kinds": "sdpa,delta", "lengths": "5,10", "updates": 2, "limit": 20}
+    settings = {"tasks": "divide_by_two", "kinds": "sdpa,delta", "lengths": "5,10", "updates": 2, "limit": 20}
     done = experiment(server, "chomsky", tmp_path, epochs=None, **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.glob("chomsky/updates-2-*/table.md")
@@ -37,7 +37,7 @@ def test_it_runs(tmp_path: Path, server: Server) -> None:
     assert re.split(r" *\| *", header)[1:-1] == [*("task", "model", "parameters", "valid", "5", "10", "ms per update")]
     share = r" +\d+\.\d ± \d+\.\d \|"
     assert [
-        re.findall(rf"^\| parity_check +\| +(\S+) \| +4\d,\d\d\d \|{3 * share} +\d+ ± \d+ \|$", row) for row in rows
+        re.findall(rf"^\| divide_by_two +\| +(\S+) \| +4\d,\d\d\d \|{3 * share} +\d+ ± \d+ \|$", row) for row in rows
     ] == [
         ["sdpa"],
         ["delta"],
