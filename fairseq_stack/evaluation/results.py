@@ -174,8 +174,8 @@ def _built(value: Any, expected: Any) -> Any:
         return None if value is None else _built(value, arguments[0])
     if typing.get_origin(expected) is tuple:
         return tuple(map(_built, value, arguments[:1] * len(value) if arguments[-1] is ... else arguments))
-    if dataclasses.is_dataclass(expected):
+    if isinstance(expected, type) and dataclasses.is_dataclass(expected):
         hints = typing.get_type_hints(expected)
         names = [entry.name for entry in dataclasses.fields(expected)]
-        return expected(**{name: _built(value[name], hints[name]) for name in names})  # type: ignore[operator]
+        return expected(**{name: _built(value[name], hints[name]) for name in names})
     return value

@@ -24,7 +24,7 @@ def sgm(lines: list[str]) -> str:
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """A folder with files like those of the archives, but small, and with the corpus ``c``."""
+    """A folder with small files named as in the archives, and with the corpus ``c``."""
     for name in ("training/europarl-v7.de-en", "c"):
         for language, lines in TEXT.items():
             path = tmp_path / "raw" / f"{name}.{language}.gz"

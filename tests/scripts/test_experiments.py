@@ -186,7 +186,7 @@ WITHOUT_COMMANDS = [
 
 def documented_commands() -> list[str]:
     """The commands of the pages that start an experiment, without where the results go and how many run at a time: one
-    for each workflow, protocol and choice of settings; and those of what the pages only name.
+    for each workflow, protocol and choice of settings. The pages name some workflows without a command: one for each.
     """
     results = (f"docs/{page.name}" for page in sorted((REPOSITORY / "docs").glob("results-*.md")))
     pages = map(Document, ("docs/experiments.md", *results, "docs/transduction.md"))

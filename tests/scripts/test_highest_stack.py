@@ -13,7 +13,7 @@ from tests.commands.running import REPOSITORY
 
 
 def test_the_entropy_of_runs_of_one_step(script: ModuleType) -> None:
-    """Each run takes another transition, so the entropy of runs is that of the posterior of transitions."""
+    """Each run takes another transition, so runs and the posterior of transitions have the same entropy."""
     shapes = (1, 1, 2, 3, 2, 3), (1, 1, 2, 3, 2, 3), (1, 1, 2, 3, 2)
     weights = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
     weights[1][..., 0] = -torch.inf

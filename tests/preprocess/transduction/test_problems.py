@@ -1,4 +1,4 @@
-"""Further tasks of Delétang et al. (2023) and those of DeltaStack: golden pairs and properties."""
+"""Further tasks of Delétang et al. (2023), and the tasks of DeltaStack: golden pairs and properties."""
 
 from __future__ import annotations
 
