@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,18 +41,3 @@ def batch_by_size(
         ) from error
     num_batched = sum(len(batch) for batch in batches)
     return batches if num_batched == len(indices) else [*batches, indices[num_batched:]]
-
-
-@replaces("fairseq.data.data_utils:load_indexed_dataset")
-def load_indexed_dataset(original: Any, path: str, *args: Any, **kwargs: Any) -> Any:
-    """Name an empty data set instead of failing with "cannot mmap an empty file".
-
-    Unnecessary with a fairseq that says which file is empty.
-    """
-    for file in (f"{path}.bin", path):  # binarised, or text of --dataset-impl raw
-        if os.path.isfile(file) and os.path.getsize(file) == 0:
-            raise UserError(
-                f"the data set {file} is empty: expected at least one sentence; the text given to "
-                "fairseq-preprocess had none"
-            )
-    return original(path, *args, **kwargs)

@@ -96,20 +96,3 @@ def reduce_metrics(original: Any, self: Any, logging_outputs: list[dict[str, Any
     original(self, logging_outputs, criterion)
     if left_out.num_samples and not criterion.training:
         metrics.log_scalar("left_out", left_out.num_samples, round=0)
-
-
-@replaces("fairseq.tasks.fairseq_task:FairseqTask.build_generator")
-def build_generator(original: Any, self: Any, models: Any, args: Any, *others: Any, **kwargs: Any) -> Any:
-    """Reject ``--beam 0`` and ``--print-step``, which fail later.
-
-    Unnecessary with a fairseq that checks its options.
-    """
-    beam = getattr(args, "beam", 1)
-    if beam < 1:
-        raise UserError(f"--beam: expected at least 1, got {beam}")
-    if getattr(args, "print_step", False):
-        raise UserError(
-            "--print-step is for models that refine their output in steps; this one generates from left to right: "
-            "leave it out"
-        )
-    return original(self, models, args, *others, **kwargs)

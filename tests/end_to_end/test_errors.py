@@ -124,17 +124,6 @@ class TestOtherArchitecture:
         assert_refused(message, "generate", corpora.translation, "--path", language_model, *GENERATION)
 
 
-def test_empty_data(corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.src").touch()
-    splits = ["--trainpref", tmp_path / "empty.src", "--validpref", corpora.text / "valid.src"]
-    splits += ["--testpref", tmp_path / "empty.src", "--srcdict", corpora.language_modeling / "dict.txt"]
-    data = tmp_path / "data"
-    run("preprocess", "--only-source", *splits, "--destdir", data)
-    command = [data, *LANGUAGE_MODEL, *TRAINING]
-    assert_refused(f"the data set {data}/train.bin is empty", "train", *command, save_dir=tmp_path / "save")
-    assert_refused(f"the data set {data}/test.bin is empty", "eval-lm", data, "--path", language_model, *SCORING)
-
-
 @pytest.mark.parametrize(("task", "limits", "message"), [
     ("translation", ["--max-source-positions", 4], "expected at most (4, 1024); split longer samples, or add --skip"),
     ("language_modeling", ["--tokens-per-sample", 4], "expected at most 4; split longer samples, or add --skip"),

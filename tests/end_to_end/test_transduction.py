@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from fairseq_stack import cli, compat
+from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.hub.interface import load
@@ -139,27 +139,6 @@ def test_python_and_interactive(corpus: Path, checkpoint: Path, tmp_path: Path) 
     assert interact(checkpoint, sentences).hypotheses() == dict(enumerate(outputs))
     with pytest.raises(UserError, match="string 1: the input has a symbol that the dictionary lacks"):
         hub.translate("0 x")
-
-
-@with_two_models
-def test_interactive_goes_on_after_lines_that_it_cannot_read(checkpoint: Path) -> None:
-    """Empty lines, and lines with an unknown symbol, a reserved one or too many; alone or among others of a buffer."""
-    sentences = ["0 1 2 2", "", "1 0 2 2", "0 x", "0 " * 49, "1 1 2 2", "0 <pad>"]
-    compat.apply()  # fairseq_cli.interactive may have been imported since
-    unusable = {
-        1: "the input is empty",
-        3: "the input has a symbol that the dictionary lacks",
-        6: "'0 <pad>': fairseq reserves the symbol <pad>",
-    }
-    if "buffered" in str(checkpoint):
-        unusable[4] = "expected at most 48 symbols"
-    for buffer in ([], ["--buffer-size", 6, "--batch-size", 6]):
-        answered = interact(checkpoint, sentences, *buffer)
-        assert answered.hypotheses().keys() == set(range(7)) - unusable.keys()
-        assert all(len(output.split()) == len(sentences[n].split()) for n, output in answered.hypotheses().items())
-        for number, problem in unusable.items():
-            assert any(f"line {number + 1} is not translated: {problem}" in line for line in answered.log)
-        assert any(f"{len(unusable)} of 7 lines were not translated" in line for line in answered.log)
 
 
 @pytest.mark.parametrize("checkpoint", ["linear"], indirect=True)
