@@ -62,7 +62,6 @@ rule report:
         expand("dyck/{kind}/test.json", kind=MIDDLE["dyck"]),
     output:
         "table.md",
-        "results.json",
         "demo.png",
         "demo-stack.png",
     log:

@@ -1,261 +1,151 @@
-"""The demo's report: its table, its pictures, and all its results as JSON.
+"""The demo's report: its tables and its pictures.
 
 python scripts/experiments/demo_report.py FOLDER
 
 FOLDER holds ``nested-translation/`` and ``dyck/``. In each there are ``corpus/``, which ``fairseq-stack prepare``
 wrote, and for each kind of model a folder with ``train.log`` (``fairseq-train --log-file``), ``checkpoint_best.pt``
 and ``generate-test.txt`` (translation) or ``test.json`` (language modelling: ``fairseq-stack evaluate-cfl --json``).
-The report is table.md, results.json, demo.png and demo-stack.png in FOLDER; the table is printed.
+The report is table.md, demo.png and demo-stack.png in FOLDER.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from demo_picture import draw_results  # type: ignore[import-not-found]  # the file next to this one
 from sacrebleu.metrics import BLEU
 
-from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
+from fairseq_stack.cli.plot.lengths import draw_panel
+from fairseq_stack.evaluation.cfl_comparison import Labelled
 from fairseq_stack.evaluation.cfl_result import CFLResult
-from fairseq_stack.evaluation.markdown import MISSING, table
-from fairseq_stack.evaluation.scores import Score, method_of
-from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
+from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.training_log import read_training_log
 from fairseq_stack.files import read_lines, read_text, written_whole
 from fairseq_stack.hub.interface import load
 from fairseq_stack.inspection.pictures import draw_runs
 from fairseq_stack.inspection.sentences import sentences_of_split
 from fairseq_stack.inspection.stacks import inspect_stacks
-from fairseq_stack.kinds import kinds
-from fairseq_stack.modules import InspectedAutomaton
+from fairseq_stack.plots.style import figure, style, styles_of
 
-NO_STACK = "tf"
-"""The name of the model without a stack; the others have the names of kinds of layers."""
-
-TRANSLATION_COLUMNS = ("model", "parameters", "updates", "training", "valid ppl", "BLEU", "exact match")
-DYCK_COLUMNS = ("model", "parameters", "updates", "training")
-
+KINDS = {"tf": "tf: no stack", "sup": "sup: superposition", "nd": "nd: nondeterministic"}
+TRANSLATION, DYCK = "nested-translation", "dyck"
 MOST_LENGTHS = 6
 """The table has at most so many of the lengths of strings."""
 
 BRACKETS = 24
 """The length of the string in the picture of the stack."""
 
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class TranslationResult:
-    """A translation model on the test set.
-
-    Attributes:
-        training: the course of its training.
-        bleu: sacrebleu's BLEU of the words as they are.
-        exact_match: share of the translations that equal the reference, word by word.
-        exact_match_by_depth: the same for each depth of nesting.
-    """
-
-    training: TrainingLog
-    bleu: Score
-    exact_match: Score
-    exact_match_by_depth: Mapping[int, float]
-
-
-@dataclass(frozen=True)
-class LanguageModelResult:
-    """A language model on the test strings.
-
-    Attributes:
-        training: the course of its training.
-        scores: its cross-entropy difference, for each length and for all strings, and the share of its own strings that
-            are in the language.
-    """
-
-    training: TrainingLog
-    scores: CFLResult
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """The results of the demo, by kind of model."""
-
-    translation: Mapping[str, TranslationResult]
-    dyck: Mapping[str, LanguageModelResult]
-
-
-def read_experiment(folder: Path) -> Experiment:
-    """Read the results in ``folder``.
-
-    Raises:
-        UserError: a file does not hold what it should, or language models are scored on different lengths of strings.
-    """
-    dyck = _of_each_kind(read_language_model, folder / "dyck")
-    compare([Labelled(kind, f"dyck/{kind}", result.scores) for kind, result in dyck.items()], mean=False)
-    return Experiment(_of_each_kind(read_translation_model, folder / "nested-translation"), dyck)
-
-
-def _of_each_kind(read: Callable[[Path], Result], task: Path) -> dict[str, Result]:
-    return {kind: read(task / kind) for kind in model_names() if (task / kind).is_dir()}
-
-
-def model_names() -> dict[str, str]:
-    """The models that a report can compare, in its order, and what each of them is called in a picture."""
-    stacks = {kind.name: kind.title.removesuffix(" stack attention") for kind in kinds() if kind.op is not None}
-    return {name: f"{name}: {what}" for name, what in {NO_STACK: "no stack", **stacks}.items()}
-
-
-def read_translation_model(folder: Path) -> TranslationResult:
-    """The result of a model, whose folder is next to the one of its corpus."""
-    references, hypotheses = read_translations(folder / "generate-test.txt")
-    depths = [int(line) for line in read_lines(folder.parent / "corpus/text/test.depth")]
-    data = f"{folder.parent.name}/test"
-    exact = [hypothesis == reference for hypothesis, reference in zip(hypotheses, references, strict=True)]
-    by_depth: dict[int, list[bool]] = {}
-    for depth, is_exact in zip(depths, exact, strict=True):
-        by_depth.setdefault(depth, []).append(is_exact)
-    return TranslationResult(
-        training=read_training_log(folder / "train.log"),
-        bleu=bleu(hypotheses, references, data),
-        exact_match=Score("exact match", _share(exact), "", data, method_of(sentences=len(exact))),
-        exact_match_by_depth={depth: _share(group) for depth, group in sorted(by_depth.items())},
-    )
+Exact = Mapping[int, list[bool]]
+"""By depth of nesting, whether each translation equals its reference."""
 
 
 def read_translations(path: Path) -> tuple[list[str], list[str]]:
-    """References and the best translations, in the order of the data, as ``fairseq-generate`` wrote them.
-
-    Raises:
-        UserError: a sentence has no reference or no translation.
-    """
+    """References and translations, in the order of the data, as ``fairseq-generate`` wrote them."""
     columns: dict[str, dict[int, str]] = {"T": {}, "H": {}}
     for line in read_text(path).split("\n"):
-        label, _, text = line.partition("\t")
+        label, *fields = line.split("\t")
         kind, _, number = label.partition("-")
         if kind in columns:
-            columns[kind].setdefault(int(number), text.partition("\t")[2] if kind == "H" else text)
+            columns[kind][int(number)] = fields[-1]
     references, hypotheses = ([of[number] for number in sorted(of)] for of in columns.values())
-    if sorted(columns["T"]) != sorted(columns["H"]):
-        raise UserError(f"{path}: {len(references)} references and {len(hypotheses)} translations")
     return references, hypotheses
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], data: str) -> Score:
-    """BLEU of tokenised words ("forced": no warning about tokenisation); ``data`` names the sentences."""
-    metric = BLEU(tokenize="none", force=True)
-    value = metric.corpus_score(hypotheses, [references]).score
-    return Score("BLEU", value, "", data, str(metric.get_signature()))
+def translation_table(folder: Path) -> tuple[str, Mapping[str, Exact]]:
+    """The table of translation models, and which of their translations are exact."""
+    depths = [int(line) for line in read_lines(folder / "corpus/text/test.depth")]
+    metric, rows = BLEU(tokenize="none", force=True), []
+    exact: dict[str, Exact] = {}
+    for kind in KINDS:
+        references, hypotheses = read_translations(folder / kind / "generate-test.txt")
+        by_depth: dict[int, list[bool]] = defaultdict(list)
+        for depth, hypothesis, reference in zip(depths, hypotheses, references, strict=True):
+            by_depth[depth].append(hypothesis == reference)
+        exact[kind] = dict(sorted(by_depth.items()))
+        bleu = metric.corpus_score(hypotheses, [references]).score
+        share = 100 * sum(map(sum, by_depth.values())) / len(depths)
+        loss = read_training_log(folder / kind / "train.log").best.loss
+        rows.append([*training_cells(folder / kind), f"{math.exp(loss):.3f}", f"{bleu:.1f}", f"{share:.1f} %"])
+    head = ["model", "parameters", "updates", "training", "valid ppl", "BLEU", "exact match"]
+    return f"{table(head, rows)}\n\nBLEU|{metric.get_signature()}", exact
 
 
-def _share(values: Sequence[bool]) -> float:
-    return sum(values) / len(values)
+def dyck_table(results: Mapping[str, CFLResult], folder: Path) -> str:
+    """The table of language models."""
+    lengths = [score.length for score in results["tf"].by_length]
+    lengths = lengths[:: -(-len(lengths) // MOST_LENGTHS)]  # at equal distances, the first one among them
+    rows = []
+    for kind, result in results.items():
+        differences = {score.length: score.difference.value for score in result.by_length}
+        samples = "" if result.samples is None else f"{100 * result.samples.share:.0f} %"
+        rows.append([*training_cells(folder / kind), *(f"{differences[length]:.3f}" for length in lengths), samples])
+    head = ["model", "parameters", "updates", "training", *map(str, lengths), "samples"]
+    return f"{table(head, rows)}\n\ncross-entropy difference|{results['tf'].signature}"
 
 
-def read_language_model(folder: Path) -> LanguageModelResult:
-    """The result of a model."""
-    return LanguageModelResult(read_training_log(folder / "train.log"), CFLResult.read(folder / "test.json"))
+def training_cells(folder: Path) -> list[str]:
+    training = read_training_log(folder / "train.log")
+    return [folder.name, f"{training.parameters:,}", f"{training.updates:,}", f"{training.seconds} s"]
 
 
-def read_run(folder: Path) -> InspectedAutomaton:
-    """What the stack of the trained ``nd`` language model does while it reads a test string.
+def draw_exact_match_by_depth(axes: Any, exact: Mapping[str, Exact]) -> None:
+    """The share of test sentences translated without a mistake against their nesting, as groups of bars."""
+    width = 0.8 / len(exact)
+    for number, (kind, by_depth) in enumerate(exact.items()):
+        places = [depth + (number - (len(exact) - 1) / 2) * width for depth in by_depth]
+        heights = [100 * sum(group) / len(group) for group in by_depth.values()]
+        bars = axes.bar(places, heights, width, color=style(number)["color"], label=kind)
+        axes.bar_label(bars, fmt="%.0f", fontsize=8)
+    axes.set(xticks=list(exact["tf"]), yticks=range(0, 101, 20), ylim=(0, 118))  # room for the legend
+    axes.set(title="Nested translation", xlabel="depth of nesting", ylabel="exact translations (%)")
+    axes.legend(frameon=False, ncols=3, loc="upper right", bbox_to_anchor=(1, 1.02))
 
-    It is the first string with :data:`BRACKETS` brackets, or with as many as the longest has if they are fewer.
-    """
-    checkpoint, corpus = folder / "dyck/nd/checkpoint_best.pt", folder / "dyck/corpus"
-    lengths = [len(line.split()) for line in read_lines(corpus / "text/test.txt")]
+
+def draw_difference_by_length(axes: Any, results: Mapping[str, CFLResult]) -> None:
+    """The cross-entropy difference on the test strings against their length."""
+    models = {KINDS[kind]: [Labelled(KINDS[kind], "", result)] for kind, result in results.items()}
+    draw_panel(axes, models, styles_of(models), log=False)
+    title, above = "Language modelling of Dyck strings", "nats per symbol above the lower bound"
+    axes.set(title=title, xlabel="length", ylabel=above)
+    axes.legend(facecolor="white", framealpha=1, edgecolor="none", loc="upper left")  # on the shaded lengths
+
+
+def draw_stack(folder: Path, path: Path) -> None:
+    """Draw the best run of nd on the first test string with :data:`BRACKETS` brackets, or the longest one."""
+    lengths = [len(line.split()) for line in read_lines(folder / "corpus/text/test.txt")]
     line = lengths.index(min(BRACKETS, max(lengths))) + 1
-    hub = load(checkpoint, corpus / "data-bin")
-    (sentence,) = sentences_of_split(hub, corpus / "data-bin", "test", line, 1)
-    for stack in inspect_stacks(hub, sentence):
-        if isinstance(stack, InspectedAutomaton) and stack.runs:
-            return stack
-    raise UserError(f"{checkpoint}: expected a model with a nondeterministic stack that has a run")
-
-
-def as_markdown(experiment: Experiment) -> str:
-    """A table for each corpus, also readable as plain text."""
-    a_translation = next(iter(experiment.translation.values()))
-    scores = next(iter(experiment.dyck.values())).scores
-    by_length = [score.length for score in scores.by_length]
-    lengths = by_length[:: -(-len(by_length) // MOST_LENGTHS)]  # at equal distances, the first one among them
-    low, high = scores.train_lengths
-    return "\n\n".join(
-        [
-            "Nested translation, German-like to English-like (test set):",
-            table(TRANSLATION_COLUMNS, [_translation_row(*item) for item in experiment.translation.items()]),
-            "\n".join(f"{score.name}|{score.signature}" for score in (a_translation.bleu, a_translation.exact_match)),
-            f"Language modelling of Dyck strings (test set): nats per symbol above the lower bound by length, after "
-            f"training on lengths {low} to {high}, and the share of the model's own samples that are Dyck strings:",
-            table(
-                (*DYCK_COLUMNS, *map(str, lengths), "samples"),
-                [_dyck_row(*item, lengths) for item in experiment.dyck.items()],
-            ),
-            f"cross-entropy difference|{scores.signature}",
-        ]
-    )
-
-
-def _translation_row(kind: str, result: TranslationResult) -> list[str]:
-    return [
-        *_training_cells(kind, result.training),
-        f"{math.exp(result.training.best.loss):.3f}",
-        f"{result.bleu.value:.1f}",
-        f"{100 * result.exact_match.value:.1f} %",
-    ]
-
-
-def _dyck_row(kind: str, result: LanguageModelResult, lengths: Sequence[int]) -> list[str]:
-    differences = {score.length: score.difference.value for score in result.scores.by_length}
-    samples = result.scores.samples
-    return [
-        *_training_cells(kind, result.training),
-        *(f"{differences[length]:.3f}" for length in lengths),
-        MISSING if samples is None else f"{100 * samples.share:.0f} %",
-    ]
-
-
-def _training_cells(kind: str, training: TrainingLog) -> list[str]:
-    return [kind, f"{training.parameters:,}", f"{training.updates:,}", f"{training.seconds} s"]
-
-
-def as_json(experiment: Experiment) -> dict[str, Any]:
-    """All results, with the course of training, for ``json.dump``."""
-    return {
-        "translation": {
-            kind: {
-                "training": asdict(result.training),
-                "bleu": result.bleu.value,
-                "signature": result.bleu.method,
-                "exact_match": result.exact_match.value,
-                "exact_match_by_depth": result.exact_match_by_depth,
-            }
-            for kind, result in experiment.translation.items()
-        },
-        "dyck": {kind: asdict(result) for kind, result in experiment.dyck.items()},
-    }
+    data = folder / "corpus/data-bin"
+    hub = load(folder / "nd/checkpoint_best.pt", data)
+    (sentence,) = sentences_of_split(hub, data, "test", line, 1)
+    draw_runs(inspect_stacks(hub, sentence), path, "The stack of nd on a Dyck string of the test set")
 
 
 def main(folder: Path) -> None:
-    """Write the report, and print its table."""
     logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
-    experiment = read_experiment(folder)
-    markdown, names = as_markdown(experiment), model_names()
-    for name, text in (("results.json", json.dumps(as_json(experiment), indent=2)), ("table.md", markdown)):
-        with written_whole(folder / name) as file:
-            file.write(f"{text}\n".encode())
-    draw_results(
-        {names[kind]: result.scores for kind, result in experiment.dyck.items()},
-        {kind: result.exact_match_by_depth for kind, result in experiment.translation.items()},
-        folder / "demo.png",
-    )
-    draw_runs([read_run(folder)], folder / "demo-stack.png", "The stack of nd on a Dyck string of the test set")
-    print(markdown)
+    results = {kind: CFLResult.read(folder / DYCK / kind / "test.json") for kind in KINDS}
+    translation, exact = translation_table(folder / TRANSLATION)
+    low, high = results["tf"].train_lengths
+    report = f"""\
+Nested translation, German-like to English-like (test set):
+
+{translation}
+
+Language modelling of Dyck strings (test set): nats per symbol above the lower bound by length, after training on \
+lengths {low} to {high}, and the share of the model's own samples that are Dyck strings:
+
+{dyck_table(results, folder / DYCK)}
+"""
+    with figure(folder / "demo.png", rows=1, columns=2, size=(10, 3.6), file_format="png") as panels:
+        draw_difference_by_length(panels[0, 0], results)
+        draw_exact_match_by_depth(panels[0, 1], exact)
+    draw_stack(folder / DYCK, folder / "demo-stack.png")
+    with written_whole(folder / "table.md") as file:
+        file.write(report.encode())
 
 
 if __name__ == "__main__":

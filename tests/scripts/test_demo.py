@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -10,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sacrebleu
 
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from tests.commands.running import REPOSITORY, Server
@@ -99,16 +99,19 @@ def check_that_it_ends_with_a_table_and_a_picture(folder: Path, output: str) -> 
 
 
 def check_that_results_are_those_of_the_models(folder: Path) -> None:
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    for kind in KINDS:
-        scores = CFLResult.read(folder / "dyck" / kind / "test.json")
-        result = results["dyck"][kind]
-        assert result["scores"]["overall"]["difference"]["value"] == scores.overall.difference.value
-        assert [scores["length"] for scores in result["scores"]["by_length"]] == [10, 12, 14, 16]
-        assert result["training"]["parameters"] == scores.model.parameters
-        assert set(results["translation"][kind]["exact_match_by_depth"]) == {"0", "1"}
-        for course in (result["training"], results["translation"][kind]["training"]):
-            assert [validation["updates"] for validation in course["validations"]] == [2, 4]
+    lines = (folder / "table.md").read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+    head, rows = cells[5], cells[7:]
+    assert head[4:] == ["10", "12", "14", "16", "samples"]
+    for row in rows:
+        scores = CFLResult.read(folder / "dyck" / row[0] / "test.json")
+        assert row[1:3] == [f"{scores.model.parameters:,}", "4"]
+        assert row[4:8] == [f"{score.difference.value:.3f}" for score in scores.by_length]
+    for row in cells[2:5]:
+        translations = (folder / "nested-translation" / row[0] / "generate-test.txt").read_text(encoding="utf-8")
+        references = re.findall(r"^T-\d+\t(.*)$", translations, re.MULTILINE)
+        hypotheses = re.findall(r"^H-\d+\t[^\t]*\t(.*)$", translations, re.MULTILINE)
+        assert row[5] == f"{sacrebleu.corpus_bleu(hypotheses, [references], tokenize='none', force=True).score:.1f}"
 
 
 def check_that_the_picture_is_a_picture(folder: Path) -> None:
