@@ -263,7 +263,8 @@ def name_of_run(stack: InspectedAutomaton, number: int) -> str:
     """What one of the best runs is called, from 0 on: with its share, and a warning if even the best has little."""
     which, share = "best run" if number == 0 else f"run {number + 1}", stack.shares()[number]
     warning = "; most of the weight is elsewhere" if number == 0 and share < LEAST_SHARE else ""
-    return f"{which} of {named(stack.layer)} ({100 * share:.2g} % of the weight of all runs{warning})"
+    percent = float(f"{100 * share:.2g}")
+    return f"{which} of {named(stack.layer)} ({percent:g} % of the weight of all runs{warning})"
 
 
 def draw_readings(stacks: Sequence[Readings], by: Named, path: Path, title: str = "") -> None:
