@@ -16,7 +16,7 @@ and chooses a backend; ``pytorch.py`` is vectorised, ``native.py`` calls the C o
 kernels of ``_triton/``, and ``state.py`` takes one step at a time for decoding.
 
 ``backend="auto"`` is the first of ``BACKENDS`` without an obstacle (``_backends.py``): on CPUs the compiled kernels,
-where a stack has them and they were built, otherwise PyTorch; on GPUs PyTorch, or Triton if FAIRSEQ_STACK_TRITON is 1.
+where a stack has them and they were built, otherwise PyTorch; on GPUs Triton, where it works, otherwise PyTorch.
 
 What the folders share: ``_arguments.py`` (checks), ``_operators.py`` and ``_transforms.py`` (hand-written gradients for
 autograd and torch.func), ``_undefined.py`` (NaN that stays in its place), ``_item_state.py`` and ``_item_steps.py``

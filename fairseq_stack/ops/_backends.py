@@ -1,7 +1,7 @@
 """The stacks as records, and the choice among the implementations of each.
 
-Environment variable, read at each call:
-    FAIRSEQ_STACK_TRITON: ``1`` to let ``"auto"`` stand for the Triton kernels on GPUs.
+Environment variable, read when the first tensor on a GPU comes:
+    FAIRSEQ_STACK_TRITON: ``0`` to do without the Triton kernels.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from torch.torch_version import TorchVersion
 
 from ._native import availability, library
 
-TRITON = "FAIRSEQ_STACK_TRITON"
+logger = logging.getLogger(__name__)
+_ENABLED = "FAIRSEQ_STACK_TRITON"
 OLDEST_TRITON = "3.5"  # the first that compiles products of float64 matrices; PyTorch 2.9 comes with it
 RandomTensor = Callable[..., Tensor]
 """Makes a tensor of the given sizes whose elements are between 0 and 1."""
@@ -53,8 +55,8 @@ class Op:
     Attributes:
         name: the public function's name.
         compute: the public function, which takes ``backend``.
-        backends: its implementations by name. ``"auto"`` stands for the first that can run on the device, unless
-            ``prefers_triton``; the last, the equations of the paper, can run on every device.
+        backends: its implementations by name. ``"auto"`` stands for the first that can run on the device; the last, the
+            equations of the paper, can run on every device.
         example: arguments for a batch of ``length`` steps: maps a source of random tensors and the length to them.
     """
 
@@ -95,15 +97,8 @@ def choose_backend(op: str, backend: str, backends: Mapping[str, Backend], devic
 
 
 def automatic_backend(backends: Mapping[str, Backend], device: torch.device) -> Backend:
-    """The backend that ``"auto"`` stands for: the first that can run on the device, or the Triton kernels."""
-    if "triton" in backends and prefers_triton(device):
-        return backends["triton"]
+    """The backend that ``"auto"`` stands for: the first that can run on the device."""
     return next(backend for backend in backends.values() if backend.obstacle(device) is None)
-
-
-def prefers_triton(device: torch.device) -> bool:
-    """Whether the environment chooses the Triton kernels, and they can run on the device."""
-    return os.environ.get(TRITON) == "1" and triton_obstacle(device) is None
 
 
 def native_obstacle(device: torch.device) -> str | None:
@@ -117,21 +112,35 @@ def triton_obstacle(device: torch.device) -> str | None:
     """Why the Triton kernels cannot run on a device."""
     if device.type != "cuda":
         return f"needs tensors on a GPU, got {device}"
-    return _obstacle_of_triton()
+    return _obstacle_of_triton(device)
 
 
-def _obstacle_of_triton() -> str | None:
-    return _find_obstacle_of_triton()
+def _obstacle_of_triton(device: torch.device) -> str | None:
+    return _find_obstacle_of_triton(device)
 
 
 @functools.cache
-def _find_obstacle_of_triton() -> str | None:
-    if importlib.util.find_spec("triton") is None:
-        return "cannot be used: the package triton is not installed"
-    version = importlib.import_module("triton").__version__
-    if TorchVersion(version) >= OLDEST_TRITON:
+def _find_obstacle_of_triton(device: torch.device) -> str | None:
+    problem = _problem_of_triton(device)
+    if problem is None:
         return None
-    return f"cannot be used: it needs triton {OLDEST_TRITON} or later, and {version} is installed"
+    logger.warning("stacks on %s run in PyTorch, several times slower: %s", device, problem)
+    return f"cannot be used: {problem}"
+
+
+def _problem_of_triton(device: torch.device) -> str | None:
+    if os.environ.get(_ENABLED) == "0":
+        return f"{_ENABLED} is 0"
+    if importlib.util.find_spec("triton") is None:
+        return "the package triton is not installed"
+    version = importlib.import_module("triton").__version__
+    if TorchVersion(version) < OLDEST_TRITON:
+        return f"it needs triton {OLDEST_TRITON} or later, and {version} is installed"
+    try:
+        importlib.import_module("fairseq_stack.ops._triton.trial").run_a_kernel(device)
+    except Exception as error:  # whatever the compilers say
+        return f"triton does not work ({str(error).strip().splitlines()[-1] if str(error).strip() else repr(error)})"
+    return None
 
 
 def _native_is_available() -> bool:

@@ -40,16 +40,6 @@ def test_a_wrong_backend_is_reported(capsys: pytest.CaptureFixture[str], monkeyp
     assert "WRONG" in capsys.readouterr().out
 
 
-def test_triton_kernels_that_are_not_used_are_checked(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    right = nondeterministic.BACKENDS["reference"].compute
-    monkeypatch.setitem(nondeterministic.BACKENDS, "triton", Backend("triton", right))
-    assert cli.main(["doctor"]) == 0
-    text = "nondeterministic_stack: triton, not used (FAIRSEQ_STACK_TRITON=1 uses it); agrees with the reference"
-    assert text in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("versions", "line"),
     [
@@ -86,13 +76,11 @@ def test_torchaudio_for_another_torch(
     assert said is None if problem is None else re.search(problem, said or "")
 
 
-@pytest.mark.parametrize(("chosen", "used"), [("1", "triton"), ("0", "pytorch"), (None, "pytorch")])
-def test_the_environment_chooses_triton_on_gpus(chosen: str | None, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_backends, "_obstacle_of_triton", lambda: None)
-    monkeypatch.delenv("FAIRSEQ_STACK_TRITON", raising=False)
-    if chosen is not None:
-        monkeypatch.setenv("FAIRSEQ_STACK_TRITON", chosen)
+@pytest.mark.parametrize("obstacle", [None, "cannot be used"])
+def test_gpus_have_triton_or_else_pytorch(obstacle: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_backends, "_obstacle_of_triton", lambda device: obstacle)
     for backends in (nondeterministic.BACKENDS, superposition.BACKENDS):
+        used = "pytorch" if obstacle else "triton"
         assert automatic_backend(backends, torch.device("cuda")).name == used
         assert automatic_backend(backends, torch.device("cpu")).name != "triton"
 
@@ -103,7 +91,7 @@ def test_the_report_says_why_triton_cannot_run_on_a_gpu(
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     monkeypatch.setattr("torch.cuda.get_device_name", lambda device: "a GPU")
     monkeypatch.setattr(doctor, "checks", lambda device: iter(()))
-    monkeypatch.setattr(_backends, "_obstacle_of_triton", lambda: "cannot be used: it is too old")
+    monkeypatch.setattr(_backends, "_obstacle_of_triton", lambda device: "cannot be used: it is too old")
     assert cli.main(["doctor"]) == 0
     _, of_gpu = capsys.readouterr().out.split("cuda:0: a GPU\n")
     assert of_gpu == "  the backend triton cannot be used: it is too old\n"

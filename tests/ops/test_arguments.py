@@ -185,17 +185,40 @@ def test_choose_backend_without_the_compiled_kernels(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("version", "obstacle"),
+    ("version", "enabled", "error", "problem"),
     [
-        ("3.5.0", None),
-        ("3.10.1+rocm", None),
-        ("4.0.0", None),
-        ("3.4.9", "cannot be used: it needs triton 3.5 or later, and 3.4.9 is installed"),
-        (None, "cannot be used: the package triton is not installed"),
+        ("3.5.0", None, None, None),
+        ("3.10.1+rocm", "1", None, None),
+        ("4.0.0", None, None, None),
+        ("3.4.9", None, None, "it needs triton 3.5 or later, and 3.4.9 is installed"),
+        (None, None, None, "the package triton is not installed"),
+        ("3.6.0", "0", None, "FAIRSEQ_STACK_TRITON is 0"),
+        ("3.6.0", None, "Failed to find C compiler.", "triton does not work (Failed to find C compiler.)"),
     ],
 )
-def test_triton_may_be_too_old(version: str | None, obstacle: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_obstacles_of_triton(
+    version: str | None,
+    enabled: str | None,
+    error: str | None,
+    problem: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A GPU without Triton has PyTorch, and the log says so."""
+
+    def run_a_kernel(device: torch.device) -> None:
+        if error is not None:
+            raise RuntimeError(error)
+
+    monkeypatch.delenv("FAIRSEQ_STACK_TRITON", raising=False)
+    if enabled is not None:
+        monkeypatch.setenv("FAIRSEQ_STACK_TRITON", enabled)
     spec = None if version is None else ModuleSpec("triton", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
     monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__=version))
-    assert _backends._find_obstacle_of_triton.__wrapped__() == obstacle
+    trial = SimpleNamespace(run_a_kernel=run_a_kernel)
+    monkeypatch.setitem(sys.modules, "fairseq_stack.ops._triton.trial", trial)
+    obstacle = None if problem is None else f"cannot be used: {problem}"
+    assert _backends._find_obstacle_of_triton.__wrapped__(torch.device("cuda", 0)) == obstacle
+    said = [f"stacks on cuda:0 run in PyTorch, several times slower: {problem}"]
+    assert caplog.messages == ([] if problem is None else said)

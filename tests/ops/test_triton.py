@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.ops.gpus import DEVICE
 
 KERNELS = {
     "nondeterministic": (
@@ -17,6 +19,11 @@ KERNELS = {
     ),
     "superposition": ("walk", "walk_back"),
 }
+
+
+@pytest.mark.triton
+def test_the_trial_runs() -> None:
+    importlib.import_module("fairseq_stack.ops._triton.trial").run_a_kernel(DEVICE)
 
 
 @pytest.mark.triton

@@ -66,14 +66,14 @@ __all__ = [
 
 BACKENDS = by_name(
     Backend("native", nondeterministic_stack_native, native_obstacle),
-    Backend("pytorch", nondeterministic_stack_pytorch),
     Backend("triton", nondeterministic_stack_triton, triton_obstacle),
+    Backend("pytorch", nondeterministic_stack_pytorch),
     Backend("reference", nondeterministic_stack_reference),
 )
 WITH_LIMITED_MEMORY = by_name(
     Backend("native", partial(windowed, windowed_readings_native), native_obstacle),
-    Backend("pytorch", partial(windowed, readings_by_steps)),
     Backend("triton", partial(windowed, windowed_readings_triton), triton_obstacle),
+    Backend("pytorch", partial(windowed, readings_by_steps)),
     Backend("reference", nondeterministic_stack_reference),
 )
 
@@ -114,10 +114,9 @@ def nondeterministic_stack(
         pop: log Delta_t[q, x -> r, eps] at index [b, t - 1, q, x, r], (B, n, Q, S, Q).
         values: v_1..v_n, (B, n, m).
         bottom: v_0, (m,) or (B, m).
-        backend: ``"auto"`` (the fastest for the device), ``"native"`` (compiled, on the CPU), ``"pytorch"``
-            (vectorised), ``"triton"`` (for GPUs; ``"auto"`` does not choose it yet) or ``"reference"`` (the equations,
-            for autograd to differentiate). Only the last has second and forward-mode derivatives; the others raise
-            RuntimeError.
+        backend: ``"auto"`` (the fastest for the device), ``"native"`` (compiled, on the CPU), ``"triton"``
+            (for GPUs), ``"pytorch"`` (vectorised) or ``"reference"`` (the equations, for autograd to differentiate).
+            Only the last has second and forward-mode derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
         return_log_partition: also return log Z, at the cost of n steps of a ``NondeterministicStackState``.
         window: D for limited memory: after t steps, the stack remembers only what was pushed in step t - D + 1 or

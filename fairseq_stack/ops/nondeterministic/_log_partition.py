@@ -54,7 +54,7 @@ def _by_steps(kind: Kind, push: Tensor, replace: Tensor, pop: Tensor, *, window:
 
 BACKENDS = by_name(
     Backend("native", partial(_by_steps, NativeColumns), native_obstacle),
-    Backend("pytorch", partial(_by_steps, PanelColumns)),
     Backend("triton", partial(_by_steps, PanelColumns), triton_obstacle),
+    Backend("pytorch", partial(_by_steps, PanelColumns)),
     Backend("reference", log_partition_reference),
 )

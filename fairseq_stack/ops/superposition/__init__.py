@@ -31,8 +31,8 @@ __all__ = ["SuperpositionStackState", "superposition_stack"]
 
 BACKENDS = by_name(
     Backend("native", superposition_stack_native, native_obstacle),
-    Backend("pytorch", superposition_stack_pytorch),
     Backend("triton", superposition_stack_triton, triton_obstacle),
+    Backend("pytorch", superposition_stack_pytorch),
     Backend("reference", superposition_stack_reference),
 )
 
@@ -86,9 +86,9 @@ def superposition_stack(
         values: (B, n, m), the pushed vectors v_t.
         depth_limit: how many elements D the stack holds, as in DuSell and Chiang (2022): V_t[i] = 0 for i > D. Then
             O(n D m) operations and memory that is linear in n suffice. None for no limit.
-        backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"pytorch"`` (vectorised), ``"triton"`` (for GPUs;
-            ``"auto"`` does not choose it yet) or ``"reference"`` (the equations, for autograd to differentiate). Only
-            the last has second and forward-mode derivatives; the others raise RuntimeError.
+        backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"triton"`` (for GPUs), ``"pytorch"`` (vectorised)
+            or ``"reference"`` (the equations, for autograd to differentiate). Only the last has second and forward-mode
+            derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
 
     Returns:

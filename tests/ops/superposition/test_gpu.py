@@ -43,4 +43,6 @@ def test_weights_of_any_size() -> None:
 def test_the_operators_are_well_formed() -> None:
     actions = STACK.random_inputs(2, 4, 1)[0].detach().to(DEVICE).requires_grad_()
     torch.library.opcheck(gpu._weights, (actions, 4))
-    torch.library.opcheck(gpu._weights_backward, (torch.randn(2, 4, 4, dtype=torch.float64), actions.detach(), 4))
+    torch.library.opcheck(
+        gpu._weights_backward, (torch.randn(2, 4, 4, dtype=torch.float64, device=DEVICE), actions.detach(), 4)
+    )
