@@ -94,8 +94,9 @@ class NondeterministicStackState:
         kernels = like.device.type == "cpu" and library() is not None
         transformed = torch.compiler.is_compiling() or is_transformed(*(x for x in (bottom, start) if x is not None))
         arguments = bottom.expand(batch_size, -1), num_states, num_symbols, window, start
+        decoding_on_gpu = like.is_cuda and not torch.is_grad_enabled()  # fewer launches than panels have
         columns: Columns
-        if transformed:
+        if transformed or decoding_on_gpu:
             columns = TrackedColumns.initial(*arguments)
         else:
             columns = (NativeColumns if kernels else PanelColumns).initial(*arguments, weighs=weighs)
