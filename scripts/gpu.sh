@@ -48,8 +48,8 @@ part() {
 steps=(--only steps --repeats 5 --seconds 3 --precisions "${precisions[@]}")
 part doctor 60 python -m fairseq_stack.cli doctor
 part tests_nd 300 python -m pytest -v --tb short -m triton tests/ops/nondeterministic "${tests[@]}"
-part steps_triton 180 env FAIRSEQ_STACK_TRITON=1 "${benchmark[@]}" "${steps[@]}" --json "$out/steps_triton.json"
-part steps_pytorch 150 "${benchmark[@]}" "${steps[@]}" --json "$out/steps_pytorch.json"
+part steps_triton 180 "${benchmark[@]}" "${steps[@]}" --json "$out/steps_triton.json"
+part steps_pytorch 150 env FAIRSEQ_STACK_TRITON=0 "${benchmark[@]}" "${steps[@]}" --json "$out/steps_pytorch.json"
 part stacks_nd 150 "${benchmark[@]}" --only nd --repeats 5 --seconds 2 --json "$out/stacks_nd.json"
 if [ -n "${AUTHORS:-}" ]; then
     AUTHORS="$(cd "$began" && cd "$AUTHORS" && pwd)"
