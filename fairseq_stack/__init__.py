@@ -65,6 +65,10 @@ def __getattr__(name: str) -> Any:
     )
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
 def register() -> None:
     """Register the architectures, tasks, schedules and criterions with fairseq; calling it again changes nothing.
 

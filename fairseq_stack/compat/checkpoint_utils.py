@@ -110,8 +110,8 @@ def _require_restore_file(path: str) -> None:
     from fairseq.file_io import PathManager
 
     if path != _DEFAULT and not PathManager.isfile(path):
-        problem = "is a folder; give a file in it" if os.path.isdir(path) else "does not exist"
-        raise UserError(f"--restore-file {path}: {path} {problem}, or leave the option out to start from scratch")
+        problem = "is a folder: give a file in it" if os.path.isdir(path) else "does not exist: give another file"
+        raise UserError(f"--restore-file: {path} {problem}, or leave the option out to start from scratch")
 
 
 def _has_companions(model: Any) -> bool:

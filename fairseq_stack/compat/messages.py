@@ -65,6 +65,21 @@ KNOWN = (
         rf"\1 does not exist: {_FOLDER}",
     ),
     (
+        "OSError: Model file not found: (.*)",
+        "",
+        r"--path: \1 does not exist",
+    ),
+    (
+        "ValueError: (--finetune-from-model .* does not exist)",
+        "",
+        r"\1",
+    ),
+    (
+        r"FileNotFoundError: Dataset not found: (\S+) \((.*)\)",
+        "",
+        r"there is no split \1 in \2",
+    ),
+    (
         "KeyError: '(.*)'",
         "validate",
         r"--best-checkpoint-metric \1: the validation has no such metric; its line in the log has those that there are",

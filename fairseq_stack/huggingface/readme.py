@@ -10,7 +10,8 @@ _README = """\
 {title} with {parameters:,} parameters, written by `fairseq-stack export` for
 [transformers](https://huggingface.co/docs/transformers). Its layers: `{layers}`.
 
-It needs `pip install "fairseq_stack[huggingface]"`, and no fairseq. The first line registers the classes of the model:
+It needs this package (`pip install '.[huggingface]'` in a clone of fairseq_stack), and no fairseq. The first line
+registers the classes of the model:
 
 ```python
 import fairseq_stack.huggingface

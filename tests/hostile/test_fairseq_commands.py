@@ -109,10 +109,16 @@ CHECKPOINTS = [
     for reader, (command, flag) in READERS.items() for kind, (content, message) in KINDS_OF_FILES.items()
     if reader == "generate" or kind in ("cut", "program")
 ] + [
-    *refused("generate", GENERATE, [("--path .", ". is not a fairseq checkpoint: it is a folder")]),
+    *refused("generate", GENERATE, [
+        ("--path .", ". is not a fairseq checkpoint: it is a folder"),
+        ("--path missing.pt", "--path: missing.pt does not exist"),
+        ("--path {mt_model} --gen-subset other", "there is no split other in "),
+    ]),
     *refused("train", MT, [
-        ("--restore-file missing.pt", "--restore-file missing.pt: missing.pt does not exist, or leave the option out"),
-        ("--restore-file .", "--restore-file .: . is a folder; give a file in it"),
+        ("--restore-file missing.pt", "--restore-file: missing.pt does not exist: give another file, or"),
+        ("--restore-file .", "--restore-file: . is a folder: give a file in it"),
+        ("--finetune-from-model missing.pt", "--finetune-from-model missing.pt does not exist"),
+        ("--valid-subset other", "there is no split other in "),
     ], quick=1),
 ]  # fmt: skip
 

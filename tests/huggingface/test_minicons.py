@@ -19,7 +19,7 @@ from tests.documents import Document
 from tests.huggingface.conftest import EXAMPLES, run_without_fairseq
 from tests.huggingface.test_language_models import texts_for
 
-_, SCORES, CORRECTION = Document("docs/huggingface.md").blocks("python")
+*_, SCORES, CORRECTION = Document("docs/huggingface.md").blocks("python")
 BITS = {"surprisal": True, "base_two": True}
 Scored = list[tuple[str, float]]
 
