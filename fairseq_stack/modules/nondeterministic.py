@@ -159,12 +159,6 @@ class AutomatonStackAttention(StackAttention):
         averages: Tensor = nondeterministic_stack(push, replace, pop, values, bottom, window=self.window)
         return averages
 
-    def extend_readings(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
-        if not isinstance(state, NondeterministicStackState) or self.reads_weights:
-            return super().extend_readings(actions, values, state)
-        readings, state = state.extend(*self.transitions(actions), values)
-        return self.reading(readings), state
-
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         reading, state = state.step_joined(self.log_weights(actions), values)
         return self.reading(reading), state

@@ -89,8 +89,8 @@ class StackAttention(StatefulAttention):
     def extend(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
         """As :meth:`.StatefulAttention.extend`.
 
-        From the initial state, superposition and the nondeterministic stack (by the compiled kernels, with unlimited
-        memory and without gradients) take a few times as long as :meth:`forward`. All else takes as long as n steps.
+        From the initial state, superposition takes a few times as long as :meth:`forward`. All else takes as long as n
+        steps.
         """
         check_shape("inputs", inputs, "B", "n", self.model_size)
         readings, state = self.extend_readings(*self._projected(inputs), state)

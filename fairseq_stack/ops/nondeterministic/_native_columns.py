@@ -9,20 +9,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .._native import required_library, structures
+from .._native import required_library
 from ._followed_columns import FollowedColumns
 from ._native_step import BYTES, Call, Layout, Sizes, plain, pointers, unpack
 from ._tracked_columns import Column, TrackedColumns
-from .native import record_of_sequence
 
 _UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
-WIDEST_RANGE = 230  # of the log weights of a step, as in ``_native/src/nondeterministic_record.h``
-
-
-class _ColumnsCall(structures.Call):
-    """What takes columns out of the record of a sequence."""
-
-    _fields_ = structures.fields_of("nd_columns_call")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,51 +113,6 @@ class NativeColumns(FollowedColumns):
             logit_gradients=logit_gradients, value_gradients=value_gradients,
         )  # fmt: skip
         return logit_gradients, value_gradients
-
-    def after_sequence(
-        self, push: Tensor, replace: Tensor, pop: Tensor, values: Tensor
-    ) -> tuple[Tensor, NativeColumns] | None:
-        """All steps but the last of a sequence, out of the record of its forward pass.
-
-        None where they have to be taken one by one: autograd follows them, this is not the stack before the first step,
-        or log weights are far apart.
-
-        Args:
-            push: as ``nondeterministic_stack`` takes it.
-            replace: the same.
-            pop: the same.
-            values: v_1..v_n, (B, n, m).
-
-        Returns:
-            The readings r_1..r_n, (B, n, C, m), and the columns after step n - 1.
-        """
-        length, is_followed = values.shape[1], any(x.requires_grad for x in (push, replace, pop, values))
-        if self.steps > 0 or length < 2 or length >= self.window or self.ends or self.weighs:
-            return None
-        if is_followed and torch.is_grad_enabled():
-            return None
-        first = self._column(0)
-        transitions = torch.cat([x.flatten(2) for x in (push, replace, pop)], 2)
-        spread = transitions.amax(2) - transitions.amin(2)
-        begins_alone = first.alpha[:, 0].eq(0).all() & first.alpha[:, 1:].eq(-torch.inf).all()
-        is_finite = first.marks.eq(0).all() & values.isfinite().all()
-        if not bool(begins_alone & is_finite & (spread <= WIDEST_RANGE).all()):
-            return None
-        vectors = torch.cat([first.value[:, None], plain(values)], 1)
-        readings, record, room = record_of_sequence(plain(push), plain(replace), plain(pop), vectors)
-        call = _ColumnsCall(
-            self.batch_size, length, self.num_states, self.num_symbols, self.value_size, workspace_bytes=room
-        )
-        columns = self
-        for _ in range(length - 1):
-            column = torch.empty(self.batch_size, columns.sizes.column, dtype=torch.uint8)
-            columns = columns._with(column, is_exact=True)
-        call.hold(workspace=record, values=vectors[:, 1:])
-        addresses = pointers(map(Tensor.data_ptr, columns.memory[1:]))
-        call.columns, _ = addresses.buffer_info()
-        library = required_library().using(self.instruction_set)
-        library.run("fss_nd_columns", call, parts=self.batch_size, work=0, scratch_bytes=0)
-        return readings, columns
 
     def ends_of(self, after: NativeColumns) -> tuple[int, ...]:
         before = self.ends[-1] if self.ends else 0

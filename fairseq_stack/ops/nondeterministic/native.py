@@ -67,12 +67,6 @@ def _stack(
     return readings, weights, workspace, wide, inexact
 
 
-def record_of_sequence(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, int]:
-    """The readings (B, n, C, m), the record that the forward pass leaves, and its bytes for each sequence."""
-    readings, _, record, _, _ = _stack(push, replace, pop, vectors)
-    return readings, record, _room(*pop.shape[1:4])
-
-
 @_stack.register_fake
 def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     batch_size, length, num_states, num_symbols = pop.shape[:4]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._native import library
-from .._states import check_fits_state, check_index, step_through
+from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
 from ._log_weights import join_transitions, largest_of
 from ._native_columns import NativeColumns
@@ -172,45 +172,6 @@ class NondeterministicStackState:
         check_fits_state("transitions", transitions, self.like)
         with torch.autocast(value.device.type, enabled=False):
             return self._step(transitions.unflatten(1, (size, width)), value)
-
-    def extend(
-        self, push: Tensor, replace: Tensor, pop: Tensor, values: Tensor
-    ) -> tuple[Tensor, NondeterministicStackState]:
-        """Take n steps; this state stays as it is.
-
-        Before the first step, on the compiled kernels, and where no gradients are wanted, they take the time of the
-        whole sequence: O(Q^3 S^2 n^3) with a small factor. Otherwise they are taken one by one.
-
-        Args:
-            push: (B, n, Q, S, Q, S), as ``step`` takes it for each step.
-            replace: (B, n, Q, S, Q, S).
-            pop: (B, n, Q, S, Q).
-            values: (B, n, m).
-
-        Returns:
-            The readings (B, n, Q, S, m) in the dtype of ``values``, and the state after the steps.
-
-        Raises:
-            ValueError: naming the argument whose shape, dtype or device does not fit the state.
-        """
-        states, symbols, columns = self.num_states, self.num_symbols, self.columns
-        sizes = Sizes()
-        source = f"{columns.batch_size} n {states} {symbols}"
-        sizes.check("push", push, f"{source} {states} {symbols}")
-        sizes.check("replace", replace, f"{source} {states} {symbols}")
-        sizes.check("pop", pop, f"{source} {states}")
-        sizes.check("values", values, f"{columns.batch_size} n {columns.value_size}")
-        check_fits_state("push", push, self.like)
-        arguments = push, replace, pop, values
-        at_once = None
-        if isinstance(columns, NativeColumns) and not torch.compiler.is_compiling() and not is_transformed(*arguments):
-            at_once = columns.after_sequence(*arguments)
-        if at_once is None:
-            nothing = values.new_empty(*values.shape[:2], states, symbols, values.shape[2])
-            return step_through(lambda *x: x[-1].step(*x[:-1]), self, *arguments, nothing=nothing)
-        readings, before = at_once
-        _, state = self._with(before, None).step(*(x[:, -1] for x in arguments))
-        return readings.unflatten(2, (states, symbols)).to(values.dtype), state
 
     def reorder(self, index: Tensor) -> NondeterministicStackState:
         """The state whose batch row i is this state's row ``index[i]``, for beam search.

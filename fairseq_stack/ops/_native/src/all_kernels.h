@@ -62,7 +62,7 @@ const struct kernels KERNELS = {
     .rnn_sizes = rnn_sizes, .rnn_forward = rnn_forward, .rnn_backward = rnn_backward,
     .dropout_factors = dropout_factors,
 #if IS_DOUBLE
-    .nd_step_sizes = nd_step_sizes, .nd_step = nd_step, .nd_step_backward = nd_step_backward, .nd_columns = nd_columns,
+    .nd_step_sizes = nd_step_sizes, .nd_step = nd_step, .nd_step_backward = nd_step_backward,
     .ctrl_sizes = ctrl_sizes, .ctrl_forward = ctrl_forward, .ctrl_backward = ctrl_backward,
 #endif
 };

@@ -42,15 +42,6 @@ struct nd_step_call {
     void *logit_gradients, *value_gradients;
 };
 
-/* The columns of steps of whole sequences, in double, for the steps that follow; columns as in nondeterministic_step.h. */
-struct nd_columns_call {
-    int64_t sequences, length, num_states, num_symbols, value_size;
-    const void *workspace; /* what a call of the nondeterministic stack left */
-    int64_t workspace_bytes;
-    const void *values;   /* v_1..v_n, (sequences, length, value_size), finite */
-    void *const *columns; /* of the steps 1..length - 1 */
-};
-
 /* One call of the nondeterministic stack with limited memory; arrays as above. */
 struct nd_window_call {
     int64_t is_double, sequences, length, num_states, num_symbols, value_size, window;

@@ -189,7 +189,6 @@ void fss_nd_step_sizes(const struct nd_step_call *call, int instruction_set, siz
 }
 CALL(nd_step, nd_step, 1, run, call->beams, NULL)
 CALL(nd_step_backward, nd_step, 1, run, call->beams, NULL)
-CALL(nd_columns, nd_columns, 1, run, call->sequences, NULL)
 
 void fss_nd_window_sizes(const struct nd_window_call *call, int instruction_set, size_t sizes[3]) {
     SIZES(call->is_double, nd_window_sizes, call)
@@ -228,4 +227,4 @@ CALL(ctrl_forward, ctrl, 1, run, call->sequences, NULL)
 CALL(ctrl_backward, ctrl, 1, run, call->sequences, NULL)
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 19; }
+int fss_interface(void) { return 20; }

@@ -75,7 +75,7 @@ struct kernels {
     kernel *dropout_factors;
     /* only in double: */
     void (*nd_step_sizes)(const struct nd_step_call *call, size_t sizes[4]);
-    kernel *nd_step, *nd_step_backward, *nd_columns;
+    kernel *nd_step, *nd_step_backward;
     void (*ctrl_sizes)(const struct ctrl_call *call, size_t sizes[3]);
     kernel *ctrl_forward, *ctrl_backward;
 };

@@ -50,37 +50,6 @@ static int nd_step_backward(const void *given, int64_t beam, char *memory) {
     return 1;
 }
 
-/* The columns of the steps 1..n - 1 of a sequence, from what the forward pass over it left, if all of its log weights are near
- * each other. (The record lacks alpha[n].) */
-static int nd_columns(const void *given, int64_t sequence, char *memory) {
-    (void)memory;
-    const struct nd_columns_call *call = given;
-    const int Q = call->num_states, S = call->num_symbols, C = Q * S, m = call->value_size;
-    const size_t block = (size_t)Q * C * sizeof(vector);
-    char *left = (char *)call->workspace + sequence * call->workspace_bytes;
-    const struct nd_record rec = nd_lay_out(call->length, Q, S, left);
-    for (int t = 1; t < rec.n; t++) {
-        const size_t bytes = nd_step_lay_out(t, rec.columns, Q, S, m, NULL).bytes;
-        char *own = (char *)call->columns[t - 1] + sequence * bytes;
-        const struct nd_step_column column = nd_step_lay_out(t, rec.columns, Q, S, m, own);
-        memset(own, 0, bytes);
-        for (int tile = 0; tile <= t / LANES; tile++) {
-            for (int symbol = 0; symbol < S; symbol++)
-                memcpy(column.gamma + ((size_t)tile * S + symbol) * Q * C, nd_gamma(&rec, rec.gamma, tile, symbol, t), block);
-            memcpy(column.popped + (size_t)tile * Q * C, nd_popped(&rec, tile, t), block);
-            column.exponent[tile] = rec.gamma_exponent[nd_column(&rec, tile, t)];
-            column.popped_exponent[tile] = rec.popped_exponent[nd_column(&rec, tile, t)];
-        }
-        const int tile = (t + 1) / LANES, lane = (t + 1) % LANES;
-        for (int x = 0; x < C; x++) column.alpha[x] = rec.alpha[tile * C + x][lane];
-        memcpy(column.transitions, nd_row_transitions(&rec, t), (size_t)C * rec.width * sizeof(real));
-        memcpy(column.value, (const real *)call->values + (sequence * rec.n + t - 1) * m, m * sizeof(real));
-        *column.total = rec.total[t];
-        *column.alpha_exponent = rec.total_exponent[t];
-    }
-    return 1;
-}
-
 /* Bytes for one beam: of the column of step t, of its adjoint, and of the working memory of both passes. */
 static void nd_step_sizes(const struct nd_step_call *call, size_t sizes[4]) {
     const int t = call->step, Q = call->num_states, S = call->num_symbols, size = call->value_size;
