@@ -113,7 +113,7 @@ def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
     inputs = [x.requires_grad_() for x in (*logits, torch.randn(3, 6, 2, dtype=dtype))]
     torch.library.opcheck(native._stack, tuple(inputs))
     readings, *saved = (x.detach() for x in native._stack(*inputs))
-    arguments = inputs[3].detach(), *saved, 2
+    arguments = [*(x.detach() for x in inputs), *saved]
     for grad_weights in (None, torch.randn_like(saved[0])):
         torch.library.opcheck(native._stack_backward, (torch.randn_like(readings), grad_weights, *arguments))
 

@@ -4,7 +4,7 @@ Begin with ``reference.py``, Eqs. 21-29 in log space, and docs/algorithm.md, who
 computes, in real numbers with an exponent for each block.
 
 Whole sequences, in the order of ``"auto"``:
-    ``native.py``   CPUs, C in ``_native/src/nondeterministic*.h``; what double cannot hold, ``nondeterministic_exact*``
+    ``native.py``   CPUs, C in ``_native/src/nondeterministic*.h``; what double cannot hold, ``_steps.py``
     ``pytorch.py``  all devices: ``_tiles.py`` (layout), ``_inner_weights.py`` (a)-(e), ``_gradient.py`` (g)-(m)
     ``gpu.py``      GPUs, on demand, kernels in ``../_triton/``; what float64 cannot hold, ``_steps.py``
     ``window.py``   limited memory, by each of them
@@ -21,7 +21,7 @@ An equation that changes, changes in ``reference.py``, ``_inner_weights.py`` and
 ``nondeterministic_equations.h`` has what sequences and steps share; the equation's number or letter stands next to
 each place: ``git grep "Eq. 24"``. The start of runs (Eqs. 21 and 23) changes in ``reference.py``,
 ``_log_weights.py: first_configuration``, ``_tiles.py: in_tiles``, Triton's ``forward.py: near_cell``, and in C
-``nd_start``, ``nd_start_column``, ``nd_step_start``, and ``start`` of the exact engine.
+``nd_start``, ``nd_start_column`` and ``nd_step_start``.
 """
 
 from __future__ import annotations

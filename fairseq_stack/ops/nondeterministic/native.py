@@ -2,9 +2,8 @@
 
 The kernels work with real numbers and an exponent for each block of inner weights. That makes float32 precise enough as
 long as the inner weights within a block are not too far apart, which the kernels check; the other sequences of a
-batch are computed in float64. Where that is not enough either, which they check as well, each number gets an exponent
-of its own: any finite log weights are exact, but these are slow. How a sequence is computed depends only on its own
-log weights.
+batch are computed in float64. Those for which that is not enough either, which they check as well, are computed in
+logarithms (``_steps.py``), which is slow. How a sequence is computed depends only on its own log weights.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from .._native import buffers, crew_size, required_library
 from .._native.structures import Call, fields_of
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
+from ._log_weights import join_transitions
+from ._steps import exact_gradients, exact_readings, unit_vectors
 
 
 def nondeterministic_stack_native(
@@ -56,11 +57,14 @@ def _stack(
     batch_size, length, num_states, num_symbols = pop.shape[:4]
     weights = pop.new_empty(batch_size, length, num_states * num_symbols, length + 1)
     workspace = buffers.take(batch_size * _room(length, num_states, num_symbols))
-    wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.uint8)
+    wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
     _call(
         "forward", pop.shape, weights=weights, workspace=workspace, wide=wide, inexact=inexact,
         push=push, replace=replace, pop=pop,
     )  # fmt: skip
+    if inexact.any():
+        logits = join_transitions(push[inexact], replace[inexact], pop[inexact])
+        weights[inexact] = exact_readings(logits, unit_vectors(logits), num_states, None).to(weights.dtype)
     with torch.autocast("cpu", enabled=False):
         readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
     readings += from_then_on(marks_of(vectors))[:, 1:, None]
@@ -76,7 +80,7 @@ def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tens
         pop.new_empty(batch_size, length, size, length + 1),
         pop.new_empty(batch_size * _room(length, num_states, num_symbols), dtype=torch.uint8),
         pop.new_empty(batch_size, dtype=torch.bool),
-        pop.new_empty(batch_size, dtype=torch.uint8),
+        pop.new_empty(batch_size, dtype=torch.bool),
     )
 
 
@@ -84,12 +88,14 @@ def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tens
 def _stack_backward(
     grad_readings: Tensor,
     grad_weights: Tensor | None,
+    push: Tensor,
+    replace: Tensor,
+    pop: Tensor,
     vectors: Tensor,
     weights: Tensor,
     workspace: Tensor,
     wide: Tensor,
     inexact: Tensor,
-    num_states: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned: (g)-(m) of
     ``docs/algorithm.md``.
@@ -109,15 +115,21 @@ def _stack_backward(
         cotangents = torch.bmm(grad_readings, vectors.transpose(1, 2)).view_as(weights)
     if grad_weights is not None:
         cotangents += grad_weights
-    push, replace, pop = _empty_gradients(weights, num_states)
+    gradients = grad_push, grad_replace, grad_pop = _empty_gradients(push, replace, pop)
     _call(
         "backward", pop.shape, weights=weights, workspace=workspace, wide=wide, inexact=inexact, cotangents=cotangents,
-        push_gradients=push, replace_gradients=replace, pop_gradients=pop,
+        push_gradients=grad_push, replace_gradients=grad_replace, pop_gradients=grad_pop,
     )  # fmt: skip
+    if inexact.any():
+        num_states, size = pop.shape[4], weights.shape[2]
+        logits = join_transitions(push[inexact], replace[inexact], pop[inexact])
+        exact, _ = exact_gradients(cotangents[inexact], logits, unit_vectors(logits), num_states, None)
+        for gradient, part in zip(gradients, exact.split([size, size, num_states], 3), strict=True):
+            gradient[inexact] = part.reshape(-1, *gradient.shape[1:]).to(gradient.dtype)
     if used is not None:
-        for gradient in (push, replace, pop, grad_vectors):
+        for gradient in (*gradients, grad_vectors):
             gradient[used] = torch.nan
-    return push, replace, pop, grad_vectors
+    return *gradients, grad_vectors
 
 
 def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
@@ -127,24 +139,16 @@ def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
 
 @_stack_backward.register_fake
 def _(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    _, _, vectors, weights, _, _, _, num_states = inputs
-    return *_empty_gradients(weights, num_states), vectors.new_empty(vectors.shape)
+    _, _, push, replace, pop, vectors, *_ = inputs
+    return *_empty_gradients(push, replace, pop), vectors.new_empty(vectors.shape)
 
 
-def _empty_gradients(weights: Tensor, num_states: int) -> tuple[Tensor, Tensor, Tensor]:
-    batch_size, length, size, _ = weights.shape
-    source = batch_size, length, num_states, size // num_states
-    target = source[2:]
-    return (
-        weights.new_empty(*source, *target),
-        weights.new_empty(*source, *target),
-        weights.new_empty(*source, num_states),
-    )
+def _empty_gradients(push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return push.new_empty(push.shape), replace.new_empty(replace.shape), pop.new_empty(pop.shape)
 
 
 def _save(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.num_states = inputs[0].shape[2]
-    ctx.save_for_backward(inputs[3], *output[1:])
+    ctx.save_for_backward(*inputs, *output[1:])
     ctx.set_materialize_grads(False)
 
 
@@ -154,9 +158,9 @@ def _gradients(
     if grad_readings is None:
         if grad_weights is None:
             return None, None, None, None
-        vectors, weights = ctx.saved_tensors[:2]
+        vectors, weights = ctx.saved_tensors[3:5]
         grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
-    return backward(grad_readings, grad_weights, *ctx.saved_tensors, ctx.num_states)
+    return backward(grad_readings, grad_weights, *ctx.saved_tensors)
 
 
 _differentiable_stack = differentiable_once(
@@ -210,5 +214,3 @@ def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tenso
         scratch_bytes=sizes[2 if direction == "backward" else 1],
         crew=crew,
     )  # fmt: skip
-    if arrays["inexact"].max() > 1:
-        raise MemoryError(f"nondeterministic_stack: not enough memory for {length} steps with log weights far apart")

@@ -19,7 +19,7 @@ struct nd_call {
     const void *cotangents;     /* of W */
     void *push_gradients, *replace_gradients, *pop_gradients;
     uint8_t *wide;    /* for each sequence: whether float is not precise enough; 0 before the forward pass */
-    uint8_t *inexact; /* for each sequence: whether double is not precise enough, or 2 if memory is short; likewise */
+    uint8_t *inexact; /* for each sequence: whether double is not precise enough, and nothing is computed; likewise */
     void *workspace;  /* one part for each sequence */
     int64_t workspace_bytes; /* of one part */
     const struct resources *crew; /* whose workers share each sequence; NULL if each computes its own. Python has NULL */
@@ -48,7 +48,7 @@ struct nd_window_call {
     const void *logits; /* log weights, (sequences, length, C, 2 C + Q): pushes, replacements, pops */
     const void *values; /* v_0..v_n, (sequences, length + 1, value_size) */
     void *readings;     /* (sequences, length, C, value_size) */
-    uint8_t *wide, *inexact; /* as above; what double is not precise enough for is not computed */
+    uint8_t *wide, *inexact; /* as above */
     void *workspace;         /* the columns of all sequences, one part for each */
     int64_t workspace_bytes;
     /* backward: */

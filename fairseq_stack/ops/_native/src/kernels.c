@@ -155,13 +155,12 @@ int num_workers(const struct resources *crew) { return crew ? crew->workers : 1;
     for (int i = 0; i < 3; i++)                                                             \
         if (narrow[i] > sizes[i]) sizes[i] = narrow[i];
 
-/* Computes so many sequences of a call with the kernels in float, in double, and the last one, or NULL: from the first of
- * them on, each computes what the one before it declines. */
-#define CALL(name, type, first, run, count, last)                                                \
+/* Computes so many sequences of a call, in float unless they are in double; double computes what float declines. */
+#define CALL(name, type, is_double, run, count)                                                  \
     void fss_##name(const struct type##_call *call, const struct resources *resources) {         \
         const struct kernels *const *of_type = INSTRUCTION_SETS[resources->instruction_set].kernels; \
-        kernel *const kernels[] = {of_type[0]->name, of_type[1]->name, last};                    \
-        run(kernels + first, call, count, resources);                                            \
+        kernel *const kernels[] = {of_type[0]->name, of_type[1]->name};                          \
+        run(kernels + (is_double), call, count, resources);                                      \
     }
 
 void fss_nd_sizes(int instruction_set, int is_double, int n, int Q, int S, int workers, size_t sizes[3]) {
@@ -180,51 +179,51 @@ static void run_nd(kernel *const *kernels, const struct nd_call *call, int64_t c
     for (int64_t sequence = 0; sequence < count; sequence++) compute(kernels, &shared, sequence, resources->scratch);
     restore_small_numbers(before);
 }
-CALL(nd_forward, nd, call->is_double, run_nd, call->sequences, nd_forward_exact)
-CALL(nd_backward, nd, call->is_double, run_nd, call->sequences, nd_backward_exact)
+CALL(nd_forward, nd, call->is_double, run_nd, call->sequences)
+CALL(nd_backward, nd, call->is_double, run_nd, call->sequences)
 
 /* Bytes of the column of step t and of its adjoint, for one beam; and of scratch memory. */
 void fss_nd_step_sizes(const struct nd_step_call *call, int instruction_set, size_t sizes[4]) {
     INSTRUCTION_SETS[instruction_set].kernels[1]->nd_step_sizes(call, sizes);
 }
-CALL(nd_step, nd_step, 1, run, call->beams, NULL)
-CALL(nd_step_backward, nd_step, 1, run, call->beams, NULL)
+CALL(nd_step, nd_step, 1, run, call->beams)
+CALL(nd_step_backward, nd_step, 1, run, call->beams)
 
 void fss_nd_window_sizes(const struct nd_window_call *call, int instruction_set, size_t sizes[3]) {
     SIZES(call->is_double, nd_window_sizes, call)
 }
-CALL(nd_window_forward, nd_window, call->is_double, run, call->sequences, NULL)
-CALL(nd_window_backward, nd_window, call->is_double, run, call->sequences, NULL)
+CALL(nd_window_forward, nd_window, call->is_double, run, call->sequences)
+CALL(nd_window_backward, nd_window, call->is_double, run, call->sequences)
 
 /* Bytes of scratch memory alone. */
 void fss_sup_sizes(int instruction_set, int is_double, int n, int m, int limit, size_t sizes[2]) {
     INSTRUCTION_SETS[instruction_set].kernels[is_double]->sup_sizes(n, m, limit, sizes);
 }
-CALL(sup_forward, sup, call->is_double, run, call->sequences, NULL)
-CALL(sup_backward, sup, call->is_double, run, call->sequences, NULL)
+CALL(sup_forward, sup, call->is_double, run, call->sequences)
+CALL(sup_backward, sup, call->is_double, run, call->sequences)
 
 /* A step of the superposition stack needs the memory of a vector for each worker, and one of stratification none. */
-CALL(sup_step_forward, sup_step, call->is_double, run, call->sequences, NULL)
-CALL(sup_step_backward, sup_step, call->is_double, run, call->sequences, NULL)
-CALL(strat_step_forward, strat_step, call->is_double, run, call->sequences, NULL)
-CALL(strat_step_backward, strat_step, call->is_double, run, call->sequences, NULL)
+CALL(sup_step_forward, sup_step, call->is_double, run, call->sequences)
+CALL(sup_step_backward, sup_step, call->is_double, run, call->sequences)
+CALL(strat_step_forward, strat_step, call->is_double, run, call->sequences)
+CALL(strat_step_backward, strat_step, call->is_double, run, call->sequences)
 
 void fss_rnn_sizes(const struct rnn_call *call, int instruction_set, size_t sizes[3]) {
     SIZES(call->is_double, rnn_sizes, call)
 }
 static int64_t rnn_blocks(const struct rnn_call *call) { return (call->sequences + call->together - 1) / call->together; }
-CALL(rnn_forward, rnn, call->is_double, run, rnn_blocks(call), NULL)
-CALL(rnn_backward, rnn, call->is_double, run, rnn_blocks(call), NULL)
+CALL(rnn_forward, rnn, call->is_double, run, rnn_blocks(call))
+CALL(rnn_backward, rnn, call->is_double, run, rnn_blocks(call))
 
 static int64_t dropout_blocks(const struct dropout_call *call) { return (call->count + DROPOUT_BLOCK - 1) / DROPOUT_BLOCK; }
-CALL(dropout_factors, dropout, call->is_double, run, dropout_blocks(call), NULL)
+CALL(dropout_factors, dropout, call->is_double, run, dropout_blocks(call))
 
 /* Controllers of neural stacks: only in double, as steps of the nondeterministic stack. */
 void fss_ctrl_sizes(const struct ctrl_call *call, int instruction_set, size_t sizes[3]) {
     INSTRUCTION_SETS[instruction_set].kernels[1]->ctrl_sizes(call, sizes);
 }
-CALL(ctrl_forward, ctrl, 1, run, call->sequences, NULL)
-CALL(ctrl_backward, ctrl, 1, run, call->sequences, NULL)
+CALL(ctrl_forward, ctrl, 1, run, call->sequences)
+CALL(ctrl_backward, ctrl, 1, run, call->sequences)
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 20; }
+int fss_interface(void) { return 21; }

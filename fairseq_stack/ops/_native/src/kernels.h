@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -79,9 +78,6 @@ struct kernels {
     void (*ctrl_sizes)(const struct ctrl_call *call, size_t sizes[3]);
     kernel *ctrl_forward, *ctrl_backward;
 };
-
-/* nd_forward and nd_backward for what double is not precise enough for: nondeterministic_exact.c. */
-kernel nd_forward_exact, nd_backward_exact;
 
 extern const struct kernels fss_baseline_float, fss_baseline_double;
 #if defined(__x86_64__)

@@ -138,7 +138,13 @@ INLINE void nd_undefine(const struct nd_record *rec, const struct nd_call *call,
         else ((float *)call->weights)[i] = NAN;
 }
 
-/* Declines sequences for which the type is not precise enough. Log weights that are NaN or inf are undefined.
+/* For a sequence that the type is not precise enough for: in float, double has to compute it; in double, it is noted. */
+INLINE int nd_leave(const struct nd_call *call, int64_t sequence) {
+    call->inexact[sequence] = sizeof(real) == 8;
+    return sizeof(real) == 8;
+}
+
+/* Leaves sequences for which the type is not precise enough. Log weights that are NaN or inf are undefined.
  * What depends on them is undefined, too; what does not is the same as if they were ordinary numbers, and so is what
  * the backward pass finds in the record. */
 static int nd_forward(const void *given, int64_t sequence, char *memory) {
@@ -150,7 +156,7 @@ static int nd_forward(const void *given, int64_t sequence, char *memory) {
     const struct nd_spread spread = nd_prepare(&rec, call, sequence);
     const int is_near = nd_is_near(spread);
     call->wide[sequence] = 1;
-    if (!is_near && (is_float || spread.range > -LOWEST_LOG)) return 0;
+    if (!is_near && (is_float || spread.range > -LOWEST_LOG)) return nd_leave(call, sequence);
     rec.lowest = isplat(is_near ? 3 * DEAD : 1 - EXPONENT_BIAS);
     struct nd_forward_pass pass = {
         .rec = &rec,
@@ -161,7 +167,7 @@ static int nd_forward(const void *given, int64_t sequence, char *memory) {
     const struct resources *crew = is_near ? call->crew : NULL;
     nd_begin_forward(&pass, crew != NULL);
     share(crew, nd_work_forward, &pass);
-    if ((is_float || !is_near) && pass.is_inexact) return 0;
+    if ((is_float || !is_near) && pass.is_inexact) return nd_leave(call, sequence);
     if (!is_same_type(call->is_double)) put_numbers(call->is_double, call->weights, first, size, scratch.weights);
     if (spread.undefined) nd_undefine(&rec, call, first, spread.undefined);
     call->wide[sequence] = !is_float;
@@ -170,7 +176,8 @@ static int nd_forward(const void *given, int64_t sequence, char *memory) {
 
 static int nd_backward(const void *given, int64_t sequence, char *memory) {
     const struct nd_call *call = given;
-    if (call->inexact[sequence] || (call->wide[sequence] && sizeof(real) == 4)) return 0;
+    if (call->inexact[sequence]) return 1;
+    if (call->wide[sequence] && sizeof(real) == 4) return 0;
     const struct nd_record rec = nd_of_sequence(call, sequence);
     const struct nd_adjoint a = nd_lay_out_adjoint(&rec, memory, num_workers(call->crew));
     const size_t size = nd_weights_size(&rec), first = sequence * size;
