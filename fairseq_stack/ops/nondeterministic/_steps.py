@@ -59,12 +59,6 @@ def exact_readings(logits: Tensor, vectors: Tensor, num_states: int, window: int
     return readings
 
 
-def unit_vectors(logits: Tensor) -> Tensor:
-    """Vectors v_0..v_n, (B, n + 1, n + 1), whose readings are the weights W."""
-    size = logits.shape[1] + 1
-    return torch.eye(size, dtype=logits.dtype, device=logits.device).expand(len(logits), -1, -1)
-
-
 def _read(columns: Columns, advance: Advance[Columns], logits: Tensor, vectors: Tensor) -> tuple[Tensor, Columns]:
     """The readings (B, n, C, m), and the columns after all steps."""
     readings = [vectors.new_zeros(len(vectors), 0, logits.shape[2], vectors.shape[2])]

@@ -14,10 +14,11 @@ from torch import Tensor
 from .._operators import Function, differentiable_once
 from .._triton.nondeterministic.sizes import Inner, Sizes
 from .._undefined import finite, from_then_on, marks_of
+from .._units import units_like
 from . import _bands
 from ._column_gradient import through_softmax
 from ._log_weights import defined, evened, join_transitions, relative_to_largest, spread_of
-from ._steps import exact_gradients, exact_readings, unit_vectors
+from ._steps import exact_gradients, exact_readings
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -86,7 +87,7 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     inexact |= inner.inexact
     weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
     if not _is_captured(logits) and inexact.any():
-        exact = exact_readings(logits[inexact], unit_vectors(logits[inexact]), num_states, window)
+        exact = exact_readings(logits[inexact], units_like(logits[inexact], 1), num_states, window)
         weights[inexact] = exact if window is None else _bands.banded(exact, sizes)
     return inner._replace(weights=weights, inexact=inexact)
 
@@ -124,7 +125,7 @@ def _weights_backward(
     gradient = torch.where(inexact[:, None, None, None], torch.nan, gradient)
     if not _is_captured(logits) and inexact.any():
         of_weights = grad[inexact] if window is None else _bands.dense(grad[inexact], sizes)
-        units = unit_vectors(logits[inexact])
+        units = units_like(logits[inexact], 1)
         gradient[inexact], _ = exact_gradients(of_weights, logits[inexact], units, num_states, window)
     return gradient
 

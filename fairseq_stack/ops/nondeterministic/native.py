@@ -19,8 +19,9 @@ from .._native import buffers, crew_size, required_library
 from .._native.structures import Call, fields_of
 from .._operators import Function, differentiable_once
 from .._undefined import finite, from_then_on, marks_of
+from .._units import units_like
 from ._log_weights import join_transitions
-from ._steps import exact_gradients, exact_readings, unit_vectors
+from ._steps import exact_gradients, exact_readings
 
 
 def nondeterministic_stack_native(
@@ -64,7 +65,7 @@ def _stack(
     )  # fmt: skip
     if inexact.any():
         logits = join_transitions(push[inexact], replace[inexact], pop[inexact])
-        weights[inexact] = exact_readings(logits, unit_vectors(logits), num_states, None).to(weights.dtype)
+        weights[inexact] = exact_readings(logits, units_like(logits, 1), num_states, None).to(weights.dtype)
     with torch.autocast("cpu", enabled=False):
         readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
     readings += from_then_on(marks_of(vectors))[:, 1:, None]
@@ -123,7 +124,7 @@ def _stack_backward(
     if inexact.any():
         num_states, size = pop.shape[4], weights.shape[2]
         logits = join_transitions(push[inexact], replace[inexact], pop[inexact])
-        exact, _ = exact_gradients(cotangents[inexact], logits, unit_vectors(logits), num_states, None)
+        exact, _ = exact_gradients(cotangents[inexact], logits, units_like(logits, 1), num_states, None)
         for gradient, part in zip(gradients, exact.split([size, size, num_states], 3), strict=True):
             gradient[inexact] = part.reshape(-1, *gradient.shape[1:]).to(gradient.dtype)
     if used is not None:

@@ -15,10 +15,11 @@ from torch import Tensor
 
 from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import finite, from_then_on, marks_of
+from .._units import units_like
 from ._gradient import gradient_of_log_weights
 from ._inner_weights import InnerWeights, Tops
 from ._log_weights import EXACT_RANGE, defined, evened, join_transitions, relative_to_largest, spread_of
-from ._steps import readings_by_steps, unit_vectors
+from ._steps import readings_by_steps
 from ._tiles import Tiles, in_tiles
 
 # The inner weights of a tile usually fit together if T times the range of the log weights is below this.
@@ -143,7 +144,7 @@ def _weights_by_steps(logits: Tensor, num_states: int) -> Tensor:
     swapped = _swapped(size, num_states, logits.device)
     pops = torch.arange(2 * size, logits.shape[3], device=logits.device)
     logits = logits[:, :, swapped][..., torch.cat([swapped, size + swapped, pops])]
-    return readings_by_steps(logits, unit_vectors(logits), num_states, None)[:, :, swapped.argsort()]
+    return readings_by_steps(logits, units_like(logits, 1), num_states, None)[:, :, swapped.argsort()]
 
 
 def _swapped(size: int, num_states: int, device: torch.device) -> Tensor:

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import causal
+from .._units import units_like
 
 
 @causal
@@ -62,7 +63,7 @@ class _Superposition(DifferentiableOnce):
         if not _takes_units(values, height):
             readings, stacks = _forward(actions, values, height, units=False)
             return readings, *stacks
-        weights, stacks = _forward(actions, _units(values), height, units=True)
+        weights, stacks = _forward(actions, units_like(values), height, units=True)
         return torch.bmm(weights, values), weights, *stacks
 
     @staticmethod
@@ -93,7 +94,7 @@ class _SuperpositionBackward(BackwardPass):
             # W is largest next to its diagonal; rounding errors are smaller if what is large is added last.
             grad_values = torch.bmm(weights.flip(1).transpose(1, 2), grad_readings.flip(1))
             grad_weights = _inner_products(grad_readings, values)
-            grad_actions, _ = _backward(actions, _units(values), stacks, grad_weights, height, units=True)
+            grad_actions, _ = _backward(actions, units_like(values), stacks, grad_weights, height, units=True)
             return grad_actions, grad_values
 
 
@@ -110,12 +111,6 @@ def _inner_products(left: Tensor, right: Tensor) -> Tensor:
 
 def _takes_units(values: Tensor, height: _Heights) -> bool:
     return not height.are_limited and values.size(1) < values.size(2)
-
-
-def _units(values: Tensor) -> Tensor:
-    """e_1, ..., e_n for each sequence, (B, n, n)."""
-    batch_size, length, _ = values.shape
-    return torch.eye(length, dtype=values.dtype, device=values.device).expand(batch_size, -1, -1)
 
 
 def _segments(length: int) -> list[tuple[int, int]]:
