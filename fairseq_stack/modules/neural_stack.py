@@ -14,8 +14,8 @@ from fairseq_stack.ops import (
     InputBufferState,
     QueueState,
     StratificationStackState,
+    loop_is_compiled,
     neural_stack,
-    neural_stack_is_compiled,
     output_buffer,
 )
 
@@ -187,7 +187,7 @@ class Controller(nn.Module):
             cell = [self.cell.weight_ih, self.cell.weight_hh, self.cell.bias_ih, self.cell.bias_hh]
         weights = [self.out.weight, self.out.bias, *cell]
         fits = type(self).step is Controller.step and sum(weight.numel() for weight in weights) < _LARGE
-        if not fits or not neural_stack_is_compiled(x, *weights):
+        if not fits or not loop_is_compiled(x, *weights):
             return None
         setup = ControllerSetup(
             self.controller, self.memory, self.vector_size, self.pushed == "input", self.num_strengths == 4

@@ -14,7 +14,7 @@ from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
 from fairseq_stack.modules.stack_lstm_state import StackLSTMState, StepWeights
-from fairseq_stack.ops import stack_lstm, stack_lstm_is_compiled
+from fairseq_stack.ops import loop_is_compiled, stack_lstm
 
 NUM_GATES = {"lstm": 4, "rnn": 1}
 """The cells of controllers: for each unit, how many numbers they compute from their inputs."""
@@ -203,7 +203,7 @@ class StackLSTM(nn.Module):
         bias, driving = weights.driving or (nothing, gates.new_empty(self.hidden_size, 0))
         reading = torch.cat([nothing, *(stack.initial_reading(1)[0] for stack in stacks)])
         bottoms = torch.cat([nothing, *(stack.bottom() for stack in automata)])
-        if not stack_lstm_is_compiled(gates, weights.recurrent, driving, bias, reading, bottoms):
+        if not loop_is_compiled(gates, weights.recurrent, driving, bias, reading, bottoms):
             return None
         kept = self._kept(gates)
         return stack_lstm(gates, weights.recurrent.t(), controlled, driving.t(), bias, reading, bottoms, kept=kept)

@@ -31,10 +31,11 @@ import torch
 from fairseq_stack.ops import buffers, delta, nondeterministic, pointer, queues, stratification, superposition
 from fairseq_stack.ops._arguments import computation_dtype
 from fairseq_stack.ops._backends import Backend, Op, automatic_backend
+from fairseq_stack.ops._loops import loop_is_compiled
 from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops._states import step_through
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer
-from fairseq_stack.ops.controllers import ControllerSetup, neural_stack, neural_stack_is_compiled
+from fairseq_stack.ops.controllers import ControllerSetup, neural_stack
 from fairseq_stack.ops.delta import DeltaRuleState, delta_rule
 from fairseq_stack.ops.dropout import draws_factors, dropout
 from fairseq_stack.ops.nondeterministic import (
@@ -52,7 +53,6 @@ from fairseq_stack.ops.recurrent import (
     ControlledStack,
     ControlledSuperposition,
     stack_lstm,
-    stack_lstm_is_compiled,
 )
 from fairseq_stack.ops.stack_tape import (
     StackTapeState,
@@ -89,8 +89,8 @@ __all__ = [
     "dropout",
     "input_buffer",
     "legal_attachments",
+    "loop_is_compiled",
     "neural_stack",
-    "neural_stack_is_compiled",
     "nondeterministic_stack",
     "output_buffer",
     "pointer_stack",
@@ -99,7 +99,6 @@ __all__ = [
     "roots_of_sentences",
     "stack_contents",
     "stack_lstm",
-    "stack_lstm_is_compiled",
     "stack_tape",
     "step_through",
     "stratification_stack",

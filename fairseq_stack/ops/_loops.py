@@ -10,9 +10,10 @@ from ._transforms import is_transformed
 
 
 def loop_is_compiled(*arguments: Tensor) -> bool:
-    """Whether the compiled loops take these tensors: on the CPU, all in float32 or all in float64.
+    """Whether ``stack_lstm`` and ``neural_stack`` take these tensors, and compute with them on the compiled kernels.
 
-    Under autocast, ``torch.func`` and forward-mode derivatives, a network needs the steps one by one.
+    They take tensors on the CPU, all in float32 or all in float64. Under autocast, ``torch.func`` and forward-mode
+    derivatives, a network needs the steps one by one.
     """
     device, dtype = arguments[0].device, arguments[0].dtype
     fits = dtype in (torch.float32, torch.float64) and all(x.dtype == dtype for x in arguments)

@@ -42,7 +42,7 @@ def test_values_and_gradients_are_those_of_the_steps(
     actual = fields(model(x, steps=8))
     assert not taken
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neural_stack, "neural_stack_is_compiled", lambda *_: False)
+        patch.setattr(neural_stack, "loop_is_compiled", lambda *_: False)
         expected = fields(model(x, steps=8))
     assert len(taken) == 8
     assert actual.keys() == expected.keys()

@@ -27,7 +27,7 @@ Network = TypeVar("Network", NeuralStack, BufferedNeuralStack)
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All steps as one compiled operation, and one by one."""
     if request.param == "steps":
-        monkeypatch.setattr(neural_stack, "neural_stack_is_compiled", lambda *_: False)
+        monkeypatch.setattr(neural_stack, "loop_is_compiled", lambda *_: False)
     else:
         use_instruction_set("baseline", monkeypatch)
 

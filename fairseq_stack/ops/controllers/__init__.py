@@ -18,12 +18,11 @@ from torch import Tensor
 
 from .._arguments import Sizes
 from .._backends import Backend, by_name, choose_backend, native_obstacle
-from .._loops import loop_is_compiled
 from .native import neural_stack_native
 from .reference import neural_stack_reference
 from .setup import GATES, MEMORIES, ControllerSetup
 
-__all__ = ["ControllerSetup", "neural_stack", "neural_stack_is_compiled"]
+__all__ = ["ControllerSetup", "neural_stack"]
 
 BACKENDS = by_name(
     Backend("native", neural_stack_native, native_obstacle),
@@ -80,14 +79,6 @@ def neural_stack(
     with torch.autocast(x.device.type, enabled=False):
         computed, remembered = compute(x, weight, bias, cell, setup, steps)
     return computed, remembered
-
-
-def neural_stack_is_compiled(*arguments: Tensor) -> bool:
-    """Whether ``neural_stack`` takes these tensors, and computes with them on the compiled kernels.
-
-    Under autocast, ``torch.func`` and forward-mode derivatives, a network needs the steps one by one.
-    """
-    return loop_is_compiled(*arguments)
 
 
 def _check(x: Tensor, weight: Tensor, bias: Tensor, cell: Sequence[Tensor], setup: ControllerSetup) -> None:

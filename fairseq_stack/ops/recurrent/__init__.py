@@ -18,12 +18,11 @@ from torch import Tensor
 
 from .._arguments import Sizes
 from .._backends import Backend, by_name, choose_backend, native_obstacle
-from .._loops import loop_is_compiled
 from .native import stack_lstm_native
 from .reference import stack_lstm_reference
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
 
-__all__ = ["ControlledAutomaton", "ControlledStack", "ControlledSuperposition", "stack_lstm", "stack_lstm_is_compiled"]
+__all__ = ["ControlledAutomaton", "ControlledStack", "ControlledSuperposition", "stack_lstm"]
 
 BACKENDS = by_name(
     Backend("native", stack_lstm_native, native_obstacle),
@@ -91,11 +90,3 @@ def stack_lstm(
     with torch.autocast(gates.device.type, enabled=False):
         outputs = compute(gates, recurrent, driving, bias, reading, bottoms, kept, stacks)
     return outputs
-
-
-def stack_lstm_is_compiled(*arguments: Tensor) -> bool:
-    """Whether ``stack_lstm`` takes these tensors, and computes with them on the compiled kernels.
-
-    Under autocast, ``torch.func`` and forward-mode derivatives, an LSTM needs the steps one by one.
-    """
-    return loop_is_compiled(*arguments)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from fairseq_stack.ops import neural_stack, neural_stack_is_compiled
+from fairseq_stack.ops import loop_is_compiled, neural_stack
 from tests.ops.controllers.inputs import SETUPS, gradients_of, names, outputs_of, random_arguments
 
 
@@ -35,11 +35,11 @@ def test_the_operator_is_well_formed() -> None:
 @pytest.mark.usefixtures("compiled")
 def test_what_is_compiled() -> None:
     x, weight, *_ = random_arguments(SETUPS["linear"])
-    assert neural_stack_is_compiled(x, weight) and neural_stack_is_compiled(x.float(), weight.float())
-    assert not neural_stack_is_compiled(x, weight.float())
-    assert not neural_stack_is_compiled(x.half(), weight.half())
+    assert loop_is_compiled(x, weight) and loop_is_compiled(x.float(), weight.float())
+    assert not loop_is_compiled(x, weight.float())
+    assert not loop_is_compiled(x.half(), weight.half())
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert not neural_stack_is_compiled(x, weight)
+        assert not loop_is_compiled(x, weight)
 
 
 @pytest.mark.parametrize(
