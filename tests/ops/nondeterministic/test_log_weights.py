@@ -47,13 +47,10 @@ def check(inputs: Sequence[Tensor], window: int | None) -> None:
 
 
 @pytest.mark.usefixtures("columns")
-@pytest.mark.parametrize("window", [None, 1, 3])
-@pytest.mark.parametrize(("length", "num_states", "num_symbols"), [(1, 2, 3), (9, 2, 2), (7, 1, 1)])
-@pytest.mark.parametrize("std", [1, 30])
-def test_the_weights_of_the_reference(
-    length: int, num_states: int, num_symbols: int, std: float, window: int | None
-) -> None:
-    check(random_inputs(3, length, num_states, num_symbols, std=std), window)
+@pytest.mark.parametrize("window", [None, 3])
+def test_the_weights_of_the_reference(window: int | None) -> None:
+    """Of each configuration; test_posterior.py asks for their sums, in more cases."""
+    check(random_inputs(2, 7), window)
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
