@@ -87,6 +87,7 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
         "--piece-normalization nmt_nfkc --keep-separators",
         {},
     ),
+    (MT, "--like x", {}),
     ("ptb out --raw x", "--slips --limit 3", {}),
     ("ptb out --raw x --mikolov stream", "--limit 3", {}),
     (TREES, "--rare-words keep --limit 2", {}),
@@ -117,7 +118,7 @@ def with_flags(command: str, flags: str, others: dict[str, Any]) -> Any:
     values: dict[str, Any] = {"binarise": False}
     for flag, value in re.findall(r"--(\S+)(?: ([^-\s]\S*))?", flags):
         name = flag.replace("-", "_")
-        number = float(value) if re.fullmatch(r"[\d.]+", value) else Path(value) if name == "gpt2" else value
+        number = float(value) if re.fullmatch(r"[\d.]+", value) else Path(value) if name in ("gpt2", "like") else value
         values |= {name.removeprefix("no_"): False} if name.startswith("no_") else {name: number or True}
     if others:
         del values["limit"]
@@ -169,6 +170,7 @@ MISTAKES = {
     MT: "--train: no text for x: expected x.de and x.en; ",
     f"{MT} --raw x": "--raw needs --preset",
     "mt out --preset europarl-dusell-2024": "--train: no text for training/europarl-v7.de-en: expected training/europa",
+    f"{MT} --like x --pieces 9": "--pieces has no effect with --like",
     "mt out --preset europarl-dusell-2024 --workers 0": "--workers must be at least 1, got 0",
     "mt out --preset europarl-dusell-2024 --workers 100000": "--workers must be at most ",
     "ptb out --raw nowhere": "--raw nowhere is not a folder",

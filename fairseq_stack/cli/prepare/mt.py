@@ -35,6 +35,7 @@ examples:
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""
 
 MOST_WORKERS = 1000
+PIECES = ("pieces", "piece_threshold", "hard_limit", "piece_normalization", "joint")
 
 
 def add_parser(corpora: Subparsers) -> None:
@@ -90,6 +91,9 @@ def _add_pieces(parser: argparse.ArgumentParser) -> None:
     _add_switch(group, "--hard-limit", "fail if the text is too small for that many pieces")
     _add_value(group, "--piece-normalization", str, "RULE", "normalisation within SentencePiece, e.g. nmt_nfkc")
     _add_switch(group, "--joint", "use one model and one dictionary for both languages")
+    group.add_argument(
+        "--like", metavar="CORPUS", type=Path, help="use the pieces and dictionaries of this corpus, for fine-tuning"
+    )
 
 
 # Options have no defaults here, so that the options that are given can be told apart: they override the preset.
@@ -116,6 +120,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     require_at_least("--workers", args.workers, 1)
     require_at_most("--workers", args.workers, MOST_WORKERS)
+    if args.like is not None:
+        refuse(args, PIECES, "has no effect with --like")
     if args.preset is None:
         _check_without_preset(args)
         options = options_from(args, Options)

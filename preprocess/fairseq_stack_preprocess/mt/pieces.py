@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from ..errors import PrepareError
 from ..layout import PIECES, TEXT
 from ..progress import say
 from ..text.output import create_text
@@ -36,23 +37,25 @@ def write_pieces(options: Options, folder: Path, reports: dict[str, SplitReport]
         For each language the number of different pieces in its training text.
     """
     (folder / PIECES).mkdir()
-    models = _train_models(options, folder)
-    encoders = {
-        language: Encoder(_restrict(models[language], options, folder, language)) for language in options.languages()
-    }
+    models = _new_models(options, folder) if options.like is None else _copied_models(options.like, options, folder)
+    encoders = {language: Encoder(model) for language, model in models.items()}
     trained: dict[str, Counter[str]] = {}
     for languages, dictionary in dictionaries(options, folder).items():
         known = frozenset().union(*(encoders[language].pieces() for language in languages))
         for language in languages:
             trained[language] = _write_side(encoders[language], known, folder, language, reports)
-        write_dictionary(known, sum((trained[language] for language in languages), Counter()), dictionary)
+        if options.like is None:
+            write_dictionary(known, sum((trained[language] for language in languages), Counter()), dictionary)
+        else:
+            dictionary.write_bytes((options.like / PIECES / dictionary.name).read_bytes())
     return {f"{language}_distinct_pieces": len(trained[language]) for language in options.languages()}
 
 
 def dictionaries(options: Options, folder: Path) -> dict[tuple[str, ...], Path]:
     """The dictionary of both languages, or of each."""
-    if options.joint:
-        return {options.languages(): folder / PIECES / "vocabulary.txt"}
+    joint = "vocabulary.txt"
+    if options.joint if options.like is None else (options.like / PIECES / joint).is_file():
+        return {options.languages(): folder / PIECES / joint}
     return {(language,): folder / PIECES / f"vocabulary.{language}.txt" for language in options.languages()}
 
 
@@ -69,6 +72,28 @@ def _write_side(
         figures = {"pieces": counts[split].total(), **unknown}
         report.pieces |= {f"{language}_{name}": value for name, value in figures.items()}
     return counts["train"]
+
+
+def _copied_models(like: Path, options: Options, folder: Path) -> dict[str, bytes]:
+    """The model of each language of another corpus, copied."""
+    models = {}
+    for language in options.languages():
+        name = f"sentencepiece.{language}.model"
+        try:
+            models[language] = (like / name).read_bytes()
+        except OSError as error:
+            raise PrepareError(
+                f"--like {like}: expected the folder of a corpus of {options.source} and {options.target} that "
+                f"prepare {CORPUS} wrote, with {name}"
+            ) from error
+        (folder / name).write_bytes(models[language])
+    return models
+
+
+def _new_models(options: Options, folder: Path) -> dict[str, bytes]:
+    """The model of each language, restricted to its frequent pieces."""
+    models = _train_models(options, folder)
+    return {language: _restrict(models[language], options, folder, language) for language in options.languages()}
 
 
 def _train_models(options: Options, folder: Path) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ Files: ``text/{train,valid,test}.{source,target}``, the text before BPE, of whic
 reference for sacrebleu; ``pieces/`` with the same names, and ``vocabulary.txt``, the dictionary (or
 ``vocabulary.<language>.txt``); ``sentencepiece.<language>.model``, which cuts text of
 that language, restricted as above; ``sentencepiece.<language>.vocabulary``, how often each piece occurs in the
-training text when nothing is restricted; ``data-bin/``.
+training text when nothing is restricted, unless the model is another corpus's; ``data-bin/``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False, workers: int
     if options.piece_threshold:
         require_model_format()
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
-        inputs = _describe_inputs(files)
+        inputs = _describe_inputs(files, options)
         reports = {split: write_text(split, files[split], options, new) for split in SPLITS}
         vocabulary = write_pieces(options, new, reports)
         if options.binarise:
@@ -99,9 +99,12 @@ def find_splits(options: Options) -> dict[str, list[PairedFiles]]:
     return files
 
 
-def _describe_inputs(files: dict[str, list[PairedFiles]]) -> dict[str, str]:
+def _describe_inputs(files: dict[str, list[PairedFiles]], options: Options) -> dict[str, str]:
     """The sha256 of each input; the number of a prefix is in its name only where there are several."""
     described: dict[str, str] = {}
+    if options.like is not None:
+        others = [*options.like.glob("sentencepiece.*.model"), *options.like.glob(f"{PIECES}/vocabulary*.txt")]
+        described |= {f"like/{path.name}": sha256_of(path) for path in sorted(others)}
     for split, corpora in files.items():
         for number, corpus in enumerate(corpora, start=1):
             place = split if len(corpora) == 1 else f"{split}/{number}"
@@ -112,7 +115,7 @@ def _describe_inputs(files: dict[str, list[PairedFiles]]) -> dict[str, str]:
 def _without_folders(options: Options) -> dict[str, Any]:
     """The options with the names of prefixes only: the manifest does not say where on this machine they are."""
     names = {"train": [path.name for path in options.train], "valid": options.valid.name, "test": options.test.name}
-    return {**asdict(options), **names}
+    return {**asdict(options), **names, "like": options.like.name if options.like is not None else None}
 
 
 def _dictionary_size(folder: Path, language: str) -> int:

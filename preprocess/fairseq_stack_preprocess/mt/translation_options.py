@@ -40,6 +40,8 @@ class Options:
         hard_limit: whether too little text for so many pieces is an error.
         piece_normalization: SentencePiece's normalization rule.
         joint: whether both languages share the BPE model and the dictionary.
+        like: the folder of a corpus ``mt`` whose BPE models and dictionaries are used, in place of new ones; ``pieces``
+            to ``joint`` then have no effect.
         keep_separators: whether U+0085, U+2028 and the like (:data:`.streams.SEPARATORS`) stay in the text and
             become spaces in pieces, instead of being an error.
         limit: read this many pairs of each split only; None for all.
@@ -67,6 +69,7 @@ class Options:
     hard_limit: bool = False
     piece_normalization: str = "identity"
     joint: bool = True
+    like: Path | None = None
     keep_separators: bool = False
     limit: int | None = None
     binarise: bool = True

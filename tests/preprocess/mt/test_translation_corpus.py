@@ -103,6 +103,23 @@ def test_threshold_on_a_side(threshold: int, stays: bool, prefix: Path, tmp_path
     )
 
 
+@pytest.mark.parametrize("joint", [True, False])
+def test_pieces_of_another_corpus(joint: bool, prefix: Path, tmp_path: Path) -> None:
+    """A model trained on the other corpus can be trained further on this one."""
+    other = write_pairs(tmp_path / "other", [("Haus Nummer 7 .", "house number 7 ."), ("Q", "Q")])
+    prepare(options_for(prefix, joint=joint, binarise=True), tmp_path / "first")
+    prepare(options_for(other, like=tmp_path / "first", binarise=True), tmp_path / "second")
+    for side in ("de", "en"):
+        for name in (f"sentencepiece.{side}.model", f"data-bin/dict.{side}.txt"):
+            assert (tmp_path / "second" / name).read_bytes() == (tmp_path / "first" / name).read_bytes()
+        assert lines_of(tmp_path / "second" / "pieces" / f"train.{side}")[1] == "\u2581 Q"
+    counts = manifest_of(tmp_path / "second")["splits"]["train"]
+    assert counts["de_pieces"] > 5 and counts["de_unknown_pieces"] > 0
+    assert "like/sentencepiece.de.model" in manifest_of(tmp_path / "second")["inputs"]
+    with pytest.raises(PrepareError, match=r"--like .*: expected the folder of a corpus of de and en"):
+        prepare(options_for(other, like=tmp_path), tmp_path / "third")
+
+
 def test_separate_dictionaries_and_workers(prefix: Path, tmp_path: Path) -> None:
     options = options_for(prefix, joint=False, binarise=True)
     prepare(options, tmp_path / "one")
