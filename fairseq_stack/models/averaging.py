@@ -41,7 +41,8 @@ def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_b
         example = "checkpoint12.pt" if pattern is EPOCHS else "checkpoint_12_3000.pt"
         bound = "" if upper_bound is None else f" up to number {upper_bound}"
         raise UserError(
-            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(within)}"
+            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(within)} "
+            "(training with --no-epoch-checkpoints keeps none of each epoch)"
         )
     return sorted(within, key=lambda path: numbers[path], reverse=True)[:count]
 
