@@ -77,7 +77,7 @@ KNOWN = (
     (
         r"FileNotFoundError: Dataset not found: (\S+) \((.*)\)",
         "",
-        r"there is no split \1 in \2",
+        r"\2 has no split \1",
     ),
     (
         "KeyError: '(.*)'",

@@ -36,7 +36,7 @@ print(tokenizer.batch_decode(outputs, skip_special_tokens=True))
 _NOTES = """\
 - `</s>` begins and ends every text. The tokenizer writes the first one; append `</s>` for the probability of the end.
 - Beam search finds what fairseq's finds with `length_penalty=0.0, early_stopping=True` here and `lenpen=0` there. With
-  other penalties, transformers divides by the length of the continuation, and fairseq by that of the whole text.
+  other penalties, transformers divides by the length of the continuation, and fairseq by the length of the text.
 """
 
 _TRANSLATION = """\

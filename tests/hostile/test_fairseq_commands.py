@@ -112,13 +112,13 @@ CHECKPOINTS = [
     *refused("generate", GENERATE, [
         ("--path .", ". is not a fairseq checkpoint: it is a folder"),
         ("--path missing.pt", "--path: missing.pt does not exist"),
-        ("--path {mt_model} --gen-subset other", "there is no split other in "),
+        ("--path {mt_model} --gen-subset other", " has no split other"),
     ]),
     *refused("train", MT, [
         ("--restore-file missing.pt", "--restore-file: missing.pt does not exist: give another file, or"),
         ("--restore-file .", "--restore-file: . is a folder: give a file in it"),
         ("--finetune-from-model missing.pt", "--finetune-from-model missing.pt does not exist"),
-        ("--valid-subset other", "there is no split other in "),
+        ("--valid-subset other", " has no split other"),
     ], quick=1),
 ]  # fmt: skip
 

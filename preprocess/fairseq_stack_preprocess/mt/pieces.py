@@ -53,9 +53,10 @@ def write_pieces(options: Options, folder: Path, reports: dict[str, SplitReport]
 
 def dictionaries(options: Options, folder: Path) -> dict[tuple[str, ...], Path]:
     """The dictionary of both languages, or of each."""
-    joint = "vocabulary.txt"
-    if options.joint if options.like is None else (options.like / PIECES / joint).is_file():
-        return {options.languages(): folder / PIECES / joint}
+    name = "vocabulary.txt"
+    is_joint = options.joint if options.like is None else (options.like / PIECES / name).is_file()
+    if is_joint:
+        return {options.languages(): folder / PIECES / name}
     return {(language,): folder / PIECES / f"vocabulary.{language}.txt" for language in options.languages()}
 
 
