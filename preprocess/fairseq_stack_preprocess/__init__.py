@@ -1,6 +1,6 @@
 """Corpora for fairseq_stack: text, side files, a manifest and fairseq's binary format.
 
-There is one package for each family of corpora: :mod:`.cfl`, :mod:`.mt`, :mod:`.trees`, :mod:`.nested`,
+There is one package for each family of corpora: :mod:`.cfl`, :mod:`.lm`, :mod:`.mt`, :mod:`.trees`, :mod:`.nested`,
 :mod:`.transduction`, :mod:`.transformations` and :mod:`.classification`. They share :mod:`.text`, and three modules
 that ``fairseq_stack`` also uses: :mod:`.errors`, :mod:`.progress`, and the names of what a corpus folder holds
 (:mod:`.layout`). A package imports only what is shared, and no other package of corpora; only :mod:`.classification`
@@ -16,6 +16,6 @@ A corpus is a module of one shape:
 - ``plan(options)``, if there is more to say than the options: the lines of a dry run.
 
 A new corpus needs such a module in a package, and a subcommand in ``fairseq_stack/cli/prepare``. Begin reading with
-:mod:`.nested.nested_corpus`, the shortest corpus that is generated, or with :mod:`.trees.mikolov`, the shortest one
+:mod:`.nested.nested_corpus`, the shortest corpus that is generated, or with :mod:`.lm.text_corpus`, the shortest one
 that is read.
 """

@@ -30,5 +30,8 @@ WORD_MARK = "\u2581"
 BYTE_MARK = "\u0120"
 """What GPT-2's pieces of bytes have for a space."""
 
+PIECE_MODEL_NAME = "spm.model"
+"""The SentencePiece model of a text in one language."""
+
 TOKENIZER_NAME = "tokenizer.json"
 """The tokenizer of GPT-2's pieces."""

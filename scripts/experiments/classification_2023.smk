@@ -43,12 +43,6 @@ CHOICES, SUMMARY = (
 )
 
 
-def file_of(folder, name):
-    """A file, or the compressed one."""
-    path = folder / name
-    return path if path.exists() else Path(f"{path}.gz")
-
-
 # Half of the number of layers, the longest text, and how many prompts are computed at a time.
 HALF, LONGEST, AT_ONCE = 2, 512, BATCH
 if GPT2:
@@ -84,7 +78,7 @@ def model_options(kind):
 # For each task the corpus, the splits that are scored, and the metric that chooses checkpoints.
 TREES = data_folder("trees", "train.txt, valid.txt and test.txt")
 CORPORA, NEEDED, SCORED, METRICS = {}, {}, {}, {}
-files = [word for split in ("train", "valid", "test") for word in (f"--{split}", file_of(TREES, f"{split}.txt"))]
+files = [word for split in ("train", "valid", "test") for word in (f"--{split}", plain_or_gz(TREES / f"{split}.txt"))]
 CORPORA["trees"] = ["treebank", *files, *(["--gpt2", GPT2] if GPT2 else ["--pieces", 1000]), *LIMIT]
 
 
@@ -179,7 +173,7 @@ rule tables_of_agreement:
         directory("tables/agreement"),
     params:
         texts=[
-            file_of(AGREEMENT, f"{name}.{kind}")
+            plain_or_gz(AGREEMENT / f"{name}.{kind}")
             for name in ("linzen.subj_agr_filtered", "gulordava.generated.en")
             for kind in ("text", "gold")
             if "agreement" in config

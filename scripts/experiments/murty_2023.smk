@@ -45,8 +45,7 @@ if "dyck" in PARTS:
         *("--distance-max-length", 130, "--distance-size", 4000, "--depth-to", GREATEST_DEPTH, *LIMIT),
     ]
 if "trees" in PARTS:
-    files = {split: DATA / f"{split}.txt" for split in ("train", "valid", "test")}
-    files = {split: path if path.exists() else f"{path}.gz" for split, path in files.items()}
+    files = {split: plain_or_gz(DATA / f"{split}.txt") for split in ("train", "valid", "test")}
     options = [word for split in files for word in (f"--{split}", files[split])]
     CORPORA[FOLDERS["trees"]] = ["treebank", *options, "--rare-words", "classes", *LIMIT]
 

@@ -34,7 +34,7 @@ def training(kind, seed):
     return [*sentence_training(kind, seed, EPOCHS), "--stack-layers", layers, *wide]
 
 
-CORPORA = {MIKOLOV: ["ptb", "--raw", DATA, "--mikolov", "sentences"]}
+CORPORA = {MIKOLOV: ["lm", *mikolov_text()]}
 RUNS = {kind: [f"{FOLDER}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
 TRAINING = {run: training(kind, seed) for kind, runs in RUNS.items() for seed, run in zip(SEEDS, runs)}
 SCORING = ["--max-tokens", 4096]

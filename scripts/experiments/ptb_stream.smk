@@ -49,7 +49,7 @@ def steps(kind, seed):
     return ["--lr", rate, "--clip-norm", bound, "--patience", 2]
 
 
-CORPORA = {"stream": ["ptb", "--raw", DATA, "--mikolov", "stream"]}
+CORPORA = {"stream": ["lm", *mikolov_text(), "--stream"]}
 RUNS = {kind: [f"stream/{SIZES}-epochs-{EPOCHS}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
 TRAINING = {
     run: [

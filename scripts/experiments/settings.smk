@@ -60,6 +60,18 @@ def data_folder(name, content):
     return folder
 
 
+def plain_or_gz(path):
+    """The path of a file, or of the same file compressed."""
+    compressed = path.with_name(f"{path.name}.gz")
+    return compressed if compressed.exists() else path
+
+
+def mikolov_text():
+    """The arguments that name Mikolov's text of the Penn Treebank."""
+    files = [(f"--{split}", plain_or_gz(DATA / f"ptb.{split}.txt")) for split in ("train", "valid", "test")]
+    return [word for pair in files for word in pair]
+
+
 for name in config.keys() - KNOWN:
     refuse(f"{name}=...: expected one of {', '.join(sorted(KNOWN))}")
 if "data" in KNOWN:

@@ -36,18 +36,11 @@ BLIMP_TEXT = {MIKOLOV: ["--penn", "--lowercase", "--without-punctuation"], PARSE
 SUITES_TEXT = {MIKOLOV: ["--penn", "--lowercase"], PARSED: ["--penn"]}
 
 
-def trees_of(split):
-    """The file of a split, plain or compressed."""
-    plain = TREES / f"{split}.txt"
-    compressed = plain.with_name(f"{plain.name}.gz")
-    return compressed if compressed.exists() else plain
-
-
 CORPORA = {
-    MIKOLOV: ["ptb", "--raw", DATA, "--mikolov", "sentences"],
+    MIKOLOV: ["lm", *mikolov_text()],
     PARSED: [
         "treebank",
-        *(word for split in ("train", "valid", "test") for word in (f"--{split}", trees_of(split))),
+        *(word for split in ("train", "valid", "test") for word in (f"--{split}", plain_or_gz(TREES / f"{split}.txt"))),
         *("--pieces", PIECES),
     ],
 }

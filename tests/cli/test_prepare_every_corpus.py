@@ -82,10 +82,10 @@ OF_FILES = [
         "24/wsj_2401.mrg",
     ),
     Corpus(
-        "ptb --mikolov",
-        "--raw {raw} --mikolov sentences",
-        {f"ptb.{split}.txt": "ein wort\nän word\n<unk> ö\n" for split in ("train", "valid", "test")},
-        "ptb.valid.txt",
+        "lm",
+        "--train {raw}/train.txt --valid {raw}/valid.txt --test {raw}/test.txt --pieces 40",
+        {f"{split}.txt": f"ein wort\nän word\n{split} ö\n" for split in ("train", "valid", "test")},
+        "valid.txt",
     ),
     Corpus(
         "treebank",
@@ -223,7 +223,7 @@ def check_manifest(corpus: Corpus, raw: Path, out: Path) -> None:
     assert {"fairseq_stack", "python"} <= manifest["versions"].keys()
     further = ["gen"] if corpus.name == "transformations" else []
     assert list(manifest["splits"]) == list(manifest["dropped"]) == ["train", "valid", "test", *further]
-    read = ("classification", "ptb", "ptb --mikolov", "treebank")
+    read = ("classification", "lm", "ptb", "treebank")
     assert ("seed" in manifest["options"]) == (corpus.name not in read)
     assert manifest["outputs"] == describe_files(out)
     hashes = {hashlib.sha256((raw / name).read_bytes()).hexdigest() for name in corpus.files}

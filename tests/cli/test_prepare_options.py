@@ -17,13 +17,14 @@ from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 from fairseq_stack_preprocess.classification import classification_corpus as classification
 from fairseq_stack_preprocess.classification.tasks import TASKS as PROMPTS
+from fairseq_stack_preprocess.lm import text_corpus as lm
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
 from fairseq_stack_preprocess.transformations.tasks import TASKS as RULES
-from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
+from fairseq_stack_preprocess.trees import ptb, treebank
 from tests.preprocess.corpus_folders import manifest_of
 
 P = Path("x")
@@ -47,8 +48,7 @@ DEFAULTS: list[tuple[str, ModuleType, Any]] = [
     ("nested-translation out", nested, nested.Options()),
     (MT, mt, mt.Options("de", "en", (P,), P, P)),
     ("ptb out --raw x", ptb, ptb.Options(P)),
-    ("ptb out --raw x --mikolov sentences", mikolov, mikolov.Options(P)),
-    ("ptb out --raw x --mikolov stream", mikolov, mikolov.Options(P, form="stream")),
+    (f"lm out {FILES}", lm, lm.Options(P, P, P)),
     (TREES, treebank, treebank.Options((P, Path("y")), (P,), (P,))),
     *((f"transduction out --task {task}", transduction, transduction.Options(task)) for task in TASKS),
     *((f"transformations out --task {task}", transformations, transformations.Options(task)) for task in RULES),
@@ -89,7 +89,8 @@ EVERY: list[tuple[str, str, dict[str, Any]]] = [
     ),
     (MT, "--like x", {}),
     ("ptb out --raw x", "--slips --limit 3", {}),
-    ("ptb out --raw x --mikolov stream", "--limit 3", {}),
+    (f"lm out {FILES}", "--stream --limit 3", {}),
+    (f"lm out {FILES}", "--pieces 9", {}),
     (TREES, "--rare-words keep --limit 2", {}),
     (TREES, "--pieces 9", {}),
     (TREES, "--gpt2 x", {}),
@@ -174,7 +175,7 @@ MISTAKES = {
     "mt out --preset europarl-dusell-2024 --workers 0": "--workers must be at least 1, got 0",
     "mt out --preset europarl-dusell-2024 --workers 100000": "--workers must be at most ",
     "ptb out --raw nowhere": "--raw nowhere is not a folder",
-    "ptb out --raw . --mikolov stream --slips": "--slips is for trees",
+    f"lm out {FILES}": "x: No such file or directory",
     f"{TREES} --piece-model nowhere": "--train x: no such file or folder",
     "treebank out --train bad --valid bad --test bad --piece-model nowhere": "nowhere: No such file or directory",
     "treebank out --train bad --valid bad --test bad --gpt2 nowhere": "--gpt2 nowhere: expected a folder with",

@@ -44,7 +44,8 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for split, size in {"train": 24, "valid": 12, "test": 12}.items():
         sentences = [draw.choices(["a", "b", "c", "<unk>"], k=draw.randint(1, 6)) for _ in range(size)]
         (folder / f"ptb.{split}.txt").write_text("".join(f" {' '.join(words)} \n" for words in sentences))
-    command = ["prepare", "ptb", str(folder / "corpus"), "--raw", str(folder), "--mikolov", "stream"]
+    texts = [f"--{split}={folder}/ptb.{split}.txt" for split in ("train", "valid", "test")]
+    command = ["prepare", "lm", str(folder / "corpus"), *texts, "--stream"]
     assert cli.main(command) == 0
     return folder / "corpus" / "data-bin"
 

@@ -14,11 +14,12 @@ from fairseq_stack_preprocess.cfl import bounded_dyck
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.classification import classification_corpus as classification
 from fairseq_stack_preprocess.errors import PrepareError
+from fairseq_stack_preprocess.lm import text_corpus as lm
 from fairseq_stack_preprocess.mt import translation_corpus as mt
 from fairseq_stack_preprocess.nested import nested_corpus as nested
 from fairseq_stack_preprocess.transduction import task_corpus as transduction
 from fairseq_stack_preprocess.transformations import transformation_corpus as transformations
-from fairseq_stack_preprocess.trees import mikolov, ptb, treebank
+from fairseq_stack_preprocess.trees import ptb, treebank
 
 P = Path("x")
 GOOD: dict[str, Any] = {
@@ -28,7 +29,7 @@ GOOD: dict[str, Any] = {
     "nested": nested.Options(),
     "mt": mt.Options("de", "en", (P,), P, P),
     "ptb": ptb.Options(P),
-    "mikolov": mikolov.Options(P),
+    "lm": lm.Options(P, P, P),
     "treebank": treebank.Options((P,), (P,), (P,)),
     "copy": transduction.Options("copy", test_set="drawn"),
     "formula": transduction.Options("formula", test_set="drawn"),
@@ -64,7 +65,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("mt", {"train": ()}, "--train: expected at least one prefix"),
     ("mt", {"max_ratio": math.nan}, "--max-ratio must be at least 1, got nan"),
     ("mt", {"normalization": "nfd"}, "--normalization: expected one of nfkc, nfc, none, got 'nfd'"),
-    ("mikolov", {"form": "words"}, "--mikolov must be one of sentences, stream, got 'words'"),
     ("treebank", {"rare_words": "unk"}, "--rare-words must be one of classes, keep, got 'unk'"),
     ("treebank", {"pieces": 9, "piece_model": P}, "--pieces trains a model and --piece-model names one: give only"),
     ("treebank", {"pieces": 9, "rare_words": "keep"}, "--rare-words is for words; it cannot be combined with --pieces"),

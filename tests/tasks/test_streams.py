@@ -21,7 +21,7 @@ from fairseq_stack.modules import (
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
 from fairseq_stack.tasks._carried import CarriedStates, as_plain, from_plain
 from fairseq_stack.tasks._streams import EOS_WORD, Segments, TextStream
-from fairseq_stack_preprocess.trees import mikolov
+from fairseq_stack_preprocess.lm import text_corpus
 
 LETTERS = "abcdefghijklm"
 
@@ -54,7 +54,7 @@ def read(segments: Segments, dictionary: Dictionary) -> list[tuple[list[str], li
 
 
 def test_the_mark_at_ends_of_sentences_is_that_of_prepare() -> None:
-    assert EOS_WORD == mikolov.END
+    assert EOS_WORD == text_corpus.END
 
 
 def test_rows_and_segments() -> None:

@@ -7,9 +7,9 @@ Each corpus is a module of this package with ``add_parser(corpora)``, which decl
 from __future__ import annotations
 
 from ..arguments import Subparsers
-from . import cfl, classification, mt, nested_translation, ptb, transduction, transformations, treebank
+from . import cfl, classification, lm, mt, nested_translation, ptb, transduction, transformations, treebank
 
-CORPORA = (cfl, classification, mt, nested_translation, ptb, transduction, transformations, treebank)
+CORPORA = (cfl, classification, lm, mt, nested_translation, ptb, transduction, transformations, treebank)
 
 DESCRIPTION = """\
 Write a corpus: FOLDER/text, FOLDER/data-bin (for fairseq) and

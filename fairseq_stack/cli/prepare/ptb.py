@@ -5,30 +5,28 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_stack_preprocess.trees import mikolov, ptb
+from fairseq_stack_preprocess.trees import ptb
 
 from ..arguments import Subparsers
-from ._common import add_common, options_from, refuse, run_corpus
+from ._common import add_common, options_from, run_corpus
 
 DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
 sections 02-21, 24 and 23 of the .mrg files below RAW. Traces and function tags are
 removed. Words that occur at most once in train become classes such as UNK-LC-ing.
 text/ has the text and files with the words, tags, trees and spans.
-The treebank itself is licensed (LDC99T42). With --mikolov, RAW holds Mikolov's
-ptb.{train,valid,test}.txt instead."""
+The treebank itself is licensed (LDC99T42). For Mikolov's text, see prepare lm."""
 
 EXAMPLE = """\
-examples:
-  fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips
-  fairseq-stack prepare ptb data/stream --raw simple-examples/data --mikolov stream"""
+example:
+  fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips"""
 
 
 def add_parser(corpora: Subparsers) -> None:
     """Declare the corpus and its options."""
     parser = corpora.add_parser(
         ptb.CORPUS,
-        help="the Penn Treebank, with trees or as Mikolov's text (for language modelling)",
+        help="the Penn Treebank, with its trees (for language modelling)",
         description=DESCRIPTION,
         epilog=EXAMPLE,
     )
@@ -41,24 +39,11 @@ def add_parser(corpora: Subparsers) -> None:
         help="reproduce two accidents in the data of Dyer et al., which published results contain: wsj_2424 replaces "
         f"wsj_2423, and train lacks sentence {ptb.SLIP_SENTENCE}",
     )
-    parser.add_argument(
-        "--mikolov", choices=mikolov.FORMS, help="RAW holds Mikolov's text; write it as sentences or as one stream"
-    )
     add_common(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
-    return _run_trees(args) if args.mikolov is None else _run_mikolov(args)
-
-
-def _run_trees(args: argparse.Namespace) -> int:
     options = options_from(args, ptb.Options)
     return run_corpus(args, options, ptb.prepare, plan=ptb.plan(options))
-
-
-def _run_mikolov(args: argparse.Namespace) -> int:
-    refuse(args, ["slips"], "is for trees; --mikolov reads text")
-    options = options_from(args, mikolov.Options, form=args.mikolov)
-    return run_corpus(args, options, mikolov.prepare, plan=mikolov.plan(options))

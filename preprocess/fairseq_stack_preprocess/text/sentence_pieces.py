@@ -14,6 +14,7 @@ from ..errors import PrepareError
 from ..progress import say
 from .fairseq_words import SPECIAL_WORDS
 from .output import write_lines
+from .streams import require_file
 
 LINES_AT_A_TIME = 10_000
 
@@ -78,6 +79,20 @@ def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normaliz
         )
         raise PrepareError(f"{flags}: SentencePiece could not train: {reason}") from error
     return model.getvalue()
+
+
+def read_model(path: Path) -> bytes:
+    """Read a SentencePiece model.
+
+    Raises:
+        PrepareError: it cannot be read.
+    """
+    require_file(path)
+    try:
+        Encoder(model := path.read_bytes())
+    except (RuntimeError, OSError) as error:
+        raise PrepareError(f"{path} is not a SentencePiece model") from error
+    return model
 
 
 class Encoder:

@@ -1,4 +1,4 @@
-"""Corpora of phrase-structure trees: ``ptb``, in two forms, and ``treebank``.
+"""Corpora of phrase-structure trees: ``ptb`` and ``treebank``.
 
 This package imports ``text`` and the shared modules. Begin with :mod:`.spans`, which says how a tree becomes spans and
 the attachments r_1..r_n of Murty et al. (2023), and :mod:`.treebank`, which uses every other module but :mod:`.ptb`.
@@ -11,7 +11,6 @@ module               what
 :mod:`.word_classes` classes of rare words
 :mod:`.side_files`   the files that corpora of trees have next to their text
 :mod:`.ptb`          the Penn Treebank, as Dyer et al. (2016) prepared it
-:mod:`.mikolov`      the Penn Treebank's text, as Mikolov prepared it: it has no trees
 :mod:`.treebank`     a user's own trees
 :mod:`.tokens`       further text in the tokens of a corpus
 ==================== =================================================================

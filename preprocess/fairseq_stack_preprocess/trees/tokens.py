@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError
-from ..layout import DATA_BIN, MANIFEST_NAME, TOKENIZER_NAME
+from ..layout import DATA_BIN, MANIFEST_NAME, PIECE_MODEL_NAME, TOKENIZER_NAME
 from ..text.byte_pieces import read_tokenizer
 from ..text.fairseq_words import check_word
-from .treebank_pieces import MODEL_NAME, GPT2Cutter, SentencePieceCutter
+from ..text.sentence_pieces import read_model
+from .treebank_pieces import GPT2Cutter, SentencePieceCutter
 from .word_classes import known_or_class
 
 DICTIONARY = f"{DATA_BIN}/dict.txt"
@@ -54,12 +55,9 @@ def tokens_of(folder: Path) -> Tokens:
     if not path.is_file():
         raise PrepareError(f"{folder} has no {DICTIONARY}; expected the corpus that the model was trained on")
     symbols = frozenset(line.rpartition(" ")[0] for line in path.read_text(encoding="utf-8").splitlines())
-    model, tokenizer = root / MODEL_NAME, root / TOKENIZER_NAME
+    model, tokenizer = root / PIECE_MODEL_NAME, root / TOKENIZER_NAME
     if model.is_file():
-        try:
-            cutter = SentencePieceCutter(model.read_bytes())
-        except (RuntimeError, OSError) as error:
-            raise PrepareError(f"{model} is not a SentencePiece model") from error
+        cutter = SentencePieceCutter(read_model(model))
         return Tokens(cutter.cut, path, symbols, (model,), ("sentencepiece",))
     if tokenizer.is_file():
         of_gpt2 = GPT2Cutter(read_tokenizer(root, "--like"))
@@ -83,7 +81,6 @@ def _has_classes(manifest: Path) -> bool:
     try:
         content = json.loads(manifest.read_text(encoding="utf-8"))
         corpus, options = content["corpus"], content["options"]
-        is_tree_corpus = corpus == "treebank" or (corpus == "ptb" and "form" not in options)
-        return is_tree_corpus and options.get("rare_words") != "keep"
+        return corpus in ("ptb", "treebank") and options.get("rare_words") != "keep"
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise PrepareError(f"{manifest} is not the manifest of a corpus") from error

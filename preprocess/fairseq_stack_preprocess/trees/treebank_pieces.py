@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import PrepareError
-from ..layout import SUFFIX, TOKENIZER_NAME, WORD_MARK
+from ..layout import PIECE_MODEL_NAME, SUFFIX, TOKENIZER_NAME, WORD_MARK
 from ..progress import progress
 from ..text.byte_pieces import END, ByteEncoder, read_tokenizer
 from ..text.output import write_columns
-from ..text.sentence_pieces import Encoder
-from ..text.streams import read_lines, require_file
+from ..text.sentence_pieces import Encoder, read_model
+from ..text.streams import read_lines
 from .side_files import span_lines
 from .spans import depths, parse_spans, piece_spans
-
-MODEL_NAME = "spm.model"
 
 
 class PieceCutter(Protocol):
@@ -67,7 +65,7 @@ class SentencePieceCutter:
 
     def write(self, folder: Path) -> None:
         """Write ``spm.model``."""
-        (folder / MODEL_NAME).write_bytes(self._model)
+        (folder / PIECE_MODEL_NAME).write_bytes(self._model)
 
 
 class GPT2Cutter:
@@ -107,13 +105,7 @@ def read_cutter(piece_model: Path | None, gpt2: Path | None) -> PieceCutter | No
     """
     if gpt2 is not None:
         return GPT2Cutter(read_tokenizer(gpt2, "--gpt2"))
-    if piece_model is None:
-        return None
-    require_file(piece_model)
-    try:
-        return SentencePieceCutter(piece_model.read_bytes())
-    except (RuntimeError, OSError) as error:
-        raise PrepareError(f"--piece-model {piece_model} is not a SentencePiece model") from error
+    return None if piece_model is None else SentencePieceCutter(read_model(piece_model))
 
 
 def write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple[Counter[str], int, int]:

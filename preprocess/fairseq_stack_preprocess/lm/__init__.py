@@ -1,0 +1,1 @@
+"""Text for language modelling: see :mod:`.text_corpus`."""

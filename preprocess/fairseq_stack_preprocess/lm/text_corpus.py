@@ -1,0 +1,188 @@
+"""The corpus ``lm``: text with one sentence per line, for language modelling, in words or in pieces of words.
+
+Input: a file for each split, plain or gzipped. Files in ``text/``: ``{train,valid,test}.txt``. Each line is a sentence,
+and fairseq ends it with EOS. As a stream, a split is one line with ``<eos>`` after each sentence, as the recurrent
+language models of the literature read Mikolov's text of the Penn Treebank; fairseq adds one EOS at the very end.
+
+With pieces, the model that cuts sentences is ``spm.model``, and the dictionary, ``text/vocabulary.txt``, has all its
+pieces.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..errors import PrepareError, require_ranges
+from ..layout import PIECE_MODEL_NAME, SPLITS, SUFFIX, TEXT
+from ..progress import progress
+from ..text.binarise import binarise_language
+from ..text.fairseq_words import check_white_space, check_word
+from ..text.manifest import Manifest, options_without, sha256_of
+from ..text.output import corpus_folder, write_lines
+from ..text.sentence_pieces import MOST_PIECES, Encoder, count_unknown, read_model, train_model, write_dictionary
+from ..text.streams import read_lines, require_file
+
+CORPUS = "lm"
+END = "<eos>"
+EMPTY = "empty line"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the corpus.
+
+    Attributes:
+        train: the file with the sentences of train (likewise ``valid``, ``test``).
+        stream: whether a split is written as one line.
+        pieces: train a SentencePiece model of at most this many pieces; None: the tokens are words.
+        piece_model: use this SentencePiece model.
+        limit: the maximum number of sentences in each split, the first ones; None: all.
+        binarise: whether fairseq's binary format is written as well.
+
+    Raises:
+        PrepareError: a value is out of range, or options exclude each other.
+    """
+
+    train: Path
+    valid: Path
+    test: Path
+    stream: bool = False
+    pieces: int | None = None
+    piece_model: Path | None = None
+    limit: int | None = None
+    binarise: bool = True
+
+    def __post_init__(self) -> None:
+        require_ranges(self, limit=(1, None), pieces=(2, MOST_PIECES))
+        if self.pieces is not None and self.piece_model is not None:
+            raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
+        if self.stream and self.in_pieces():
+            raise PrepareError("--stream is for words; it cannot be combined with --pieces or --piece-model")
+
+    def in_pieces(self) -> bool:
+        """Whether the tokens are pieces."""
+        return self.pieces is not None or self.piece_model is not None
+
+    def paths(self) -> dict[str, Path]:
+        """The file of each split."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}
+
+
+def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
+    """Write the corpus into ``folder``, complete or not at all.
+
+    Raises:
+        PrepareError: a file cannot be read (:mod:`.streams`), or holds no sentence; a word would mislead fairseq, or is
+            ``<eos>`` in a stream; see :mod:`.sentence_pieces` and :func:`.output.corpus_folder`; or binarising failed.
+    """
+    for path in options.paths().values():
+        require_file(path)
+    dropped = {split: Counter[str]() for split in SPLITS}
+    with corpus_folder(folder, binarise=options.binarise, force=force) as new:
+        text = new / TEXT
+        encoder = _write_model(new, options) if options.in_pieces() else None
+        written = {split: _write(text, split, options, encoder, dropped[split]) for split in SPLITS}
+        train, _ = written["train"]
+        splits = {
+            split: {
+                **counts,
+                "tokens_not_in_train": sum(count for token, count in tokens.items() if token not in train),
+                **({} if encoder is None else count_unknown(tokens, encoder.pieces(), f"{CORPUS}: {split}")),
+            }
+            for split, (tokens, counts) in written.items()
+        }
+        dictionary = None
+        if encoder is not None:
+            dictionary = text / "vocabulary.txt"
+            write_dictionary(encoder.pieces(), train, dictionary)
+        if options.binarise:
+            binarise_language(new, dictionary=dictionary)
+        Manifest(
+            corpus=CORPUS,
+            options=options_without(options, *SPLITS, "piece_model"),
+            splits=splits,
+            dropped=dropped,
+            inputs={f"{split}/{path.name}": sha256_of(path) for split, path in options.paths().items()},
+            packages=("sentencepiece",) if options.in_pieces() else (),
+        ).write(new)
+
+
+def _write_model(folder: Path, options: Options) -> Encoder:
+    """Write the SentencePiece model."""
+    if options.piece_model is not None:
+        model = read_model(options.piece_model)
+    else:
+        assert options.pieces is not None
+        model = train_model(
+            _sentences(options.train, options, Counter()),
+            pieces=options.pieces,
+            hard_limit=False,
+            normalization="identity",
+        )
+    (folder / PIECE_MODEL_NAME).write_bytes(model)
+    return Encoder(model)
+
+
+def _sentences(path: Path, options: Options, dropped: Counter[str]) -> Iterator[str]:
+    """The sentences of a file, with single spaces between words; empty lines are dropped and counted."""
+
+    def read() -> Iterator[str]:
+        for number, line in enumerate(read_lines(path), start=1):
+            words = line.split()
+            if not options.in_pieces():
+                _check(line, words, f"{path}, line {number}", options.stream)
+            if words:
+                yield " ".join(words)
+            else:
+                dropped[EMPTY] += 1
+
+    return islice(read(), options.limit)
+
+
+def _check(line: str, words: list[str], place: str, stream: bool) -> None:
+    """Raise PrepareError if fairseq would read other words."""
+    check_white_space(line, place)
+    for word in words:
+        check_word(word, place)
+    if stream and END in words:
+        raise PrepareError(f"{place}: holds {END}; expected text without marks at the ends of sentences")
+
+
+def _write(
+    text: Path, split: str, options: Options, encoder: Encoder | None, dropped: Counter[str]
+) -> tuple[Counter[str], dict[str, Any]]:
+    """Write the tokens of a split; return how often each occurs, and counts for the manifest."""
+    path = options.paths()[split]
+    sentences = _sentences(path, options, dropped)
+    cut = (line.split(" ") for line in sentences) if encoder is None else encoder.encode(sentences)
+    tokens: Counter[str] = Counter()
+    lengths: list[int] = []
+
+    def lines() -> Iterator[str]:
+        for sentence in progress(cut, label=f"{CORPUS}: {split}", total=None):
+            tokens.update(sentence)
+            lengths.append(len(sentence))
+            yield " ".join(sentence)
+
+    written = [" ".join(f"{line} {END}" for line in lines())] if options.stream else lines()
+    write_lines(text / f"{split}.{SUFFIX}", written)
+    if not lengths:
+        raise PrepareError(f"{path}, line 1: the file holds no sentence")
+    return tokens, {
+        "sentences": len(lengths),
+        "tokens": tokens.total(),
+        "distinct_tokens": len(tokens),
+        "longest": max(lengths),
+    }
+
+
+def plan(options: Options) -> Iterator[str]:
+    """What a run would read, in readable lines; nothing is written, and no text is opened."""
+    for split, path in options.paths().items():
+        require_file(path)
+        yield f"{split}: {path.name}, {path.stat().st_size:,} bytes"
