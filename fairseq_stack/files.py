@@ -35,7 +35,7 @@ def read_lines(path: Path) -> list[str]:
 
 def _read(path: Path, newline: str | None) -> str:
     try:
-        with open(path, encoding="utf-8", newline=newline) as file:
+        with open(path, encoding="utf-8-sig", newline=newline) as file:
             return file.read()
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error

@@ -20,6 +20,9 @@ FULL_TRACEBACK = "FAIRSEQ_STACK_TRACEBACK"
 USER_ERROR = 2
 """Exit code after a mistake of the user."""
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of a shell."""
+
 _OURS = f"{UserError.__module__}.{UserError.__qualname__}: "
 
 ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
@@ -75,9 +78,15 @@ KNOWN = (
         r"\1",
     ),
     (
-        r"FileNotFoundError: Dataset not found: (\S+) \((.*)\)",
+        r"FileNotFoundError: Dataset not found: (\S+) \((.*?)(?:/\1)?\)$",
         "",
         r"\2 has no split \1",
+    ),
+    (
+        "AssertionError: embed_dim must be divisible by num_heads",
+        "",
+        "the size of a model (--encoder-embed-dim, --decoder-embed-dim) must be a multiple of its attention heads "
+        "(--encoder-attention-heads, --decoder-attention-heads)",
     ),
     (
         "KeyError: '(.*)'",
@@ -137,6 +146,9 @@ class _EndWithMessage:
         self._original = original
 
     def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if kind is KeyboardInterrupt:
+            print(f"{command()}: interrupted", file=sys.stderr)
+            raise SystemExit(INTERRUPTED)
         message = None if os.environ.get(FULL_TRACEBACK) else message_of(error)
         if message is None:
             self._original(kind, error, trace)

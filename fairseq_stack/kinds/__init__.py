@@ -10,7 +10,7 @@ It imports torch, ``ops``, ``modules`` and ``errors``.
 """
 
 from fairseq_stack.kinds.kind import Kind, Layer, Size
-from fairseq_stack.kinds.layer_list import grammar, grammar_of_stacks, parse_layer_list, parse_stacks, spellings
+from fairseq_stack.kinds.layer_list import parse_layer_list, parse_stacks, spellings
 from fairseq_stack.kinds.register import (
     DELTA_STACK,
     NONDETERMINISTIC,
@@ -34,8 +34,6 @@ __all__ = [
     "Kind",
     "Layer",
     "Size",
-    "grammar",
-    "grammar_of_stacks",
     "kinds",
     "parse_layer_list",
     "parse_stacks",

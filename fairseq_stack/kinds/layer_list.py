@@ -32,7 +32,7 @@ def parse_layer_list(text: str) -> tuple[Layer, ...]:
         the attention of each layer, the first layer first; at least one.
 
     Raises:
-        UserError: an entry is wrong (the message has its position and the grammar), or there are more than
+        UserError: an entry is wrong (the message has its position and an example), or there are more than
             ``MOST_LAYERS`` layers.
     """
     return _parse(text, _LAYERS)
@@ -50,22 +50,6 @@ def parse_stacks(text: str) -> tuple[Layer, ...]:
     return () if text.strip() == "none" else _parse(text, _STACKS)
 
 
-def grammar() -> str:
-    """How to write a layer list, in one line."""
-    return (
-        f"a layer list is comma-separated, one entry a layer: {_enumeration(kinds())} ({_letters(kinds())}), each "
-        f"optionally repeated N times as 'Nx...', for example '2xsdpa,nd-3-3-5,2xsdpa'; {_BESIDE}"
-    )
-
-
-def grammar_of_stacks() -> str:
-    """How to write a list of stacks, in one line."""
-    return (
-        f"a list of stacks is 'none', or entries joined by '+', one a stack: {_enumeration(_kinds_of_stacks())} "
-        f"({_letters(_kinds_of_stacks())}), each optionally repeated N times as 'Nx...', for example 'sup-10+nd-2-3-5'"
-    )
-
-
 def spellings(stacks_only: bool = False) -> str:
     """All kinds, or all that are stacks, as an enumeration for help texts."""
     described = _kinds_of_stacks() if stacks_only else kinds()
@@ -81,19 +65,19 @@ class _Syntax(NamedTuple):
         entries: what it lists.
         separator: what stands between entries.
         kinds: the kinds that entries may have.
-        grammar: how to write such a list.
+        example: such a list.
     """
 
     name: str
     entries: str
     separator: str
     kinds: Callable[[], Sequence[Kind]]
-    grammar: Callable[[], str]
+    example: str
 
     def error(self, text: str, entry: str, start: int, problem: str) -> UserError:
         shown = f"{_shortened(entry)!r}" if entry else "nothing"
         where = f"{self.name} {_shortened(text)!r}: {problem} at position {start + 1}, got {shown}"
-        return UserError(f"{where}; {self.grammar()}")
+        return UserError(f"{where}; for example '{self.example}'")
 
 
 _BESIDE = f"'sdpa{BESIDE}nd-3-3-5' is attention with a stack beside it"
@@ -103,19 +87,22 @@ def _kinds_of_stacks() -> tuple[Kind, ...]:
     return tuple(kind for kind in kinds() if kind.build is not None and kind.recurrent)
 
 
-_LAYERS = _Syntax("layer list", "layers", ",", kinds, grammar)
-_STACKS = _Syntax("stacks", "stacks", "+", _kinds_of_stacks, grammar_of_stacks)
+_LAYERS = _Syntax("layer list", "layers", ",", kinds, "2xsdpa,nd-3-3-5,2xsdpa")
+_STACKS = _Syntax("stacks", "stacks", "+", _kinds_of_stacks, "sup-10+nd-2-3-5")
 
 
 def _enumeration(described: Sequence[Kind]) -> str:
-    *others, last = (f"'{kind.spelling}{'[@D]' if kind.limited_memory else ''}'" for kind in described)
+    *others, last = map(_spelling, described)
     return f"{', '.join(others)} or {last}"
 
 
-def _letters(described: Sequence[Kind]) -> str:
-    sizes = [size for kind in described for size in (*kind.sizes, *([WINDOW] if kind.limited_memory else []))]
-    meanings = {size.letter: size.meaning for size in sizes}
-    return ", ".join(f"{letter} = {meaning}" for letter, meaning in meanings.items()) + "; all at least 1"
+def _spelling(kind: Kind) -> str:
+    return f"'{kind.spelling}{'[@D]' if kind.limited_memory else ''}'"
+
+
+def _letters(kind: Kind) -> str:
+    sizes = (*kind.sizes, *([WINDOW] if kind.limited_memory else []))
+    return ", ".join(f"{size.letter} = {size.meaning}" for size in sizes)
 
 
 def _parse(text: str, syntax: _Syntax) -> tuple[Layer, ...]:
@@ -161,8 +148,8 @@ def _parse_part(text: str, part: str, start: int, syntax: _Syntax, among: Sequen
         raise syntax.error(text, part, start, f"expected numbers of at most {_MOST_DIGITS} digits")
     times, window, *sizes = map(int, numbers)
     if len(sizes) != len(kind.sizes):
-        expected = f"{len(kind.sizes)} number{'' if len(kind.sizes) == 1 else 's'}"
-        raise syntax.error(text, part, start, f"'{kind.name}' takes {expected}, not {len(sizes)}")
+        meanings = f" ({_letters(kind)})" if kind.sizes else ""
+        raise syntax.error(text, part, start, f"expected {_spelling(kind)}{meanings}")
     if min(times, window, *sizes) < 1:
         raise syntax.error(text, part, start, "every number must be at least 1")
     return times, Layer(kind, tuple(sizes), window if match["window"] else None)

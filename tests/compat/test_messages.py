@@ -36,6 +36,10 @@ def test_our_error_is_one_line(server: Server) -> None:
     assert run(server, OURS) == (2, "fairseq-train: error: --beam: expected 1, got 0\n")
 
 
+def test_interruption_is_one_line(server: Server) -> None:
+    assert run(server, "raise KeyboardInterrupt") == (130, "fairseq-train: interrupted\n")
+
+
 def test_module_of_a_command_has_its_name(server: Server) -> None:
     assert run(server, OURS, "/x/fairseq_cli/eval_lm.py") == (2, "fairseq-eval-lm: error: --beam: expected 1, got 0\n")
 

@@ -38,7 +38,7 @@ def accepted(group: str, command: str, cases: Iterable[str], quick: int = 0) -> 
 
 LAYER_LISTS = [
     *refused("encoder list", MT, [
-        (f"--stack-encoder-layers={text}", "a layer list is comma-separated, one entry a layer")
+        (f"--stack-encoder-layers={text}", "; for example '2xsdpa,nd-3-3-5,2xsdpa'")
         for text in ("spda", "''", "\uff53dpa", f"{'9' * 5000}xsdpa")
     ], quick=2),
     *refused("list that is too long", LM, [("--stack-layers 9999xsdpa,2xsup-3", "at most 10,000 layers, got 10,001")]),

@@ -87,7 +87,7 @@ def test_every_kind_translates(corpora: Corpora, tmp_path: Path) -> None:
 
 PLUGIN = Path(__file__).with_name("latch")
 TEST = """
-from fairseq_stack.kinds import Layer, grammar
+from fairseq_stack.kinds import Layer, spellings
 from tests.conftest import fixed_seed, single_thread
 from tests.kinds.contract import KindContract
 
@@ -99,7 +99,7 @@ class TestLatch(KindContract):
 
 
 def test_layer_lists_name_it() -> None:
-    assert "'deltastack-H-K-V-C' or 'latch-M'" in grammar()
+    assert "'deltastack-H-K-V-C' or 'latch-M'" in spellings()
 """
 BENCHMARK = "import sys; from scripts.benchmark.command import main; sys.exit(main(sys.argv[1:]))"
 
