@@ -41,7 +41,6 @@ class Kind:
         name: its name in layer lists, in lower-case letters.
         title: its description in tables.
         sizes: the numbers that follow the name in a layer list, joined by ``-``.
-        num_weights: how many weights its self-attention has, biases left out: maps d_model and the sizes to a number.
         cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
         build: makes the sublayer from d_model, the sizes and ``options``. If ``recurrent``, it takes the keywords
             ``output`` and ``bias`` of :class:`~fairseq_stack.modules.StackAttention` as well, with which it makes the
@@ -62,7 +61,6 @@ class Kind:
     name: str
     title: str
     sizes: tuple[Size, ...]
-    num_weights: Callable[..., int]
     cost: str
     build: Callable[..., StatefulAttention] | None = None
     recurrent: bool = True
@@ -108,11 +106,6 @@ class Layer:
     def parts(self) -> tuple[Layer, ...]:
         """The layer, and the stack beside its attention."""
         return (self,) if self.beside is None else (self, self.beside)
-
-    def num_weights(self, model_size: int) -> int:
-        """How many weights its self-attention has, biases left out."""
-        weights = self.kind.num_weights(model_size, *self.sizes)
-        return weights if self.beside is None else weights + self.beside.num_weights(model_size) + model_size
 
     def build(self, model_size: int, cfg: Any) -> StatefulAttention:
         """Its sublayer, with the options of a model's configuration ``cfg``.

@@ -25,23 +25,16 @@ _BIAS = {"bias": "stack_bias"}
 _NORMALIZE = {"normalize_transitions": "normalize_transitions"}
 
 
-def _num_transitions(num_states: int, num_symbols: int) -> int:
-    num_tops = num_states * num_symbols
-    return num_tops * (2 * num_tops + num_states)
-
-
 SDPA = Kind(
     name="sdpa",
     title="scaled dot-product attention",
     sizes=(),
-    num_weights=lambda model_size: 4 * model_size**2,
     cost="n^2 d",
 )
 PUSHDOWN = Kind(
     name="pushdown",
     title="scaled dot-product attention with a stack tape",
     sizes=(),
-    num_weights=lambda model_size: 4 * model_size**2,
     cost="n^2 d",
     needs_tape=True,
     models=("pushdown_transformer_lm",),
@@ -50,7 +43,6 @@ SUPERPOSITION = Kind(
     name="sup",
     title="superposition stack attention",
     sizes=(_VECTOR,),
-    num_weights=lambda model_size, size: model_size * (3 + 2 * size),
     cost="n^2 M",
     build=SuperpositionStackAttention,
     options={**_VALUE_ACTIVATION, **_DEPTH_LIMIT},
@@ -62,9 +54,6 @@ NONDETERMINISTIC = Kind(
     name="nd",
     title="nondeterministic stack attention",
     sizes=(*_AUTOMATON, _VECTOR),
-    num_weights=lambda model_size, num_states, num_symbols, size: (
-        model_size * (_num_transitions(num_states, num_symbols) + size + num_states * num_symbols * size)
-    ),
     cost="n^3 Q^3 S^2",
     build=NondeterministicStackAttention,
     options={**_VALUE_ACTIVATION, **_BIAS},
@@ -77,9 +66,6 @@ SYMBOLS = Kind(
     name="ns",
     title="nondeterministic stack attention without vectors",
     sizes=_AUTOMATON,
-    num_weights=lambda model_size, num_states, num_symbols: (
-        model_size * (_num_transitions(num_states, num_symbols) + num_states * num_symbols)
-    ),
     cost="n^3 Q^3 S^2",
     build=SymbolStackAttention,
     options=_BIAS,
@@ -97,7 +83,6 @@ STRATIFICATION = Kind(
     name="strat",
     title="stratification stack attention",
     sizes=(_VECTOR,),
-    num_weights=lambda model_size, size: model_size * (2 + 2 * size),
     cost="n^2 M",
     build=StratificationStackAttention,
     options=_VALUE_ACTIVATION,
@@ -108,21 +93,11 @@ STRATIFICATION = Kind(
 
 _HEADS = (Size("H", "heads"), Size("K", "size of a head's keys"), Size("V", "size of a head's values"))
 _DELTA = {"beta_scale": "delta_beta_scale", "convolution": "delta_convolution", "output_gate": "delta_output_gate"}
-_CONVOLUTION = 4
-
-
-def _delta_weights(model_size: int, heads: int, key: int, value: int, updates: int = 1, more: int = 0) -> int:
-    """Of attention by the delta rule with its usual convolutions, and ``more`` rows of W for each head."""
-    written = updates * (key + value)
-    rows = key + written + updates + value + more
-    return heads * (model_size * rows + _CONVOLUTION * (key + written))
-
 
 DELTA = Kind(
     name="delta",
     title="attention by the delta rule (DeltaNet)",
     sizes=_HEADS,
-    num_weights=_delta_weights,
     cost="n H K V",
     build=DeltaAttention,
     recurrent=False,
@@ -135,7 +110,6 @@ GATED_DELTA = replace(
     DELTA,
     name="gdelta",
     title="attention by the delta rule with decay (gated DeltaNet)",
-    num_weights=partial(_delta_weights, more=1),
     build=partial(DeltaAttention, decay=True),
 )
 DELTA_PRODUCT = replace(
@@ -143,7 +117,6 @@ DELTA_PRODUCT = replace(
     name="product",
     title="attention by several delta rules per step (DeltaProduct)",
     sizes=(*_HEADS, Size("U", "updates per step")),
-    num_weights=_delta_weights,
     cost="n H U K V",
     options={**_DELTA, "decay": "product_decay"},
     examples=((2, 3, 2, 2),),
@@ -153,7 +126,6 @@ DELTA_STACK = replace(
     name="deltastack",
     title="attention by the delta rule and a stack (DeltaStack)",
     sizes=(*_HEADS, Size("C", "cells of a head's stack")),
-    num_weights=lambda model_size, heads, key, value, cells: _delta_weights(model_size, heads, key, value, more=3),
     cost="n H (K + C) V",
     build=DeltaStackAttention,
     options={

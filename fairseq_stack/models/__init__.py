@@ -10,8 +10,8 @@ Each family has a folder:
 
 Begin with ``build_model`` in ``transformer/stack_transformer_lm.py``: a file has the name of the ``--arch`` that it
 builds. The options of a family are declared, completed and checked in one file of its folder. What all families share
-of this stands next to the folders, with the vocabularies, the memory that a model may take, what a decoder keeps from
-step to step, and the averages of checkpoints. Presets are the files in ``configs/model``.
+of this stands next to the folders, with the vocabularies, what a decoder keeps from step to step, and the averages of
+checkpoints. Presets are the files in ``configs/model``.
 
 The equations are in ``modules``, which these models call. Here are the papers' sizes; their initialisations
 (Appendix D.2 of 2024) are in ``networks``, the same models without fairseq, which :mod:`.plain` makes of trained ones.

@@ -33,8 +33,8 @@ class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel, ABC):
         """Build the model that the options describe.
 
         Raises:
-            UserError: for options that are out of range or cannot be combined, sizes beyond the memory of this
-                machine, or a task that does not transduce strings.
+            UserError: for options that are out of range or cannot be combined, or a task that does not transduce
+                strings.
         """
         if not getattr(task, "transduces", False):
             raise UserError(f"{args._name}: expected --task stack_transduction, got {type(task).__name__}")

@@ -83,10 +83,6 @@ class KindContract(StateContract):
         for name, parameter in lstm.named_parameters():
             assert parameter.grad is not None and parameter.grad.count_nonzero() > 0, name
 
-    def test_the_number_of_weights(self) -> None:
-        weights = [parameter for parameter in self.build().parameters() if parameter.dim() > 1]
-        assert self.layer.num_weights(SIZE) == sum(weight.numel() for weight in weights)
-
     def test_outputs_depend_on_the_past_only(self) -> None:
         sublayer = self.build()
         inputs = torch.randn(2, 9, SIZE, dtype=torch.float64, requires_grad=True)

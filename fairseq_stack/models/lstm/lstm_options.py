@@ -134,11 +134,8 @@ class StackLSTMLanguageModelConfig(VocabularyOptions, StackLSTMOptions):
     max_target_positions: Optional[int] = II("task.max_target_positions")
 
 
-def settle(options: Namespace) -> tuple[Layer, ...]:
+def settle(options: Namespace) -> None:
     """Fill in the options whose defaults depend on others, and check all options of a new model.
-
-    Returns:
-        The stacks.
 
     Raises:
         UserError: an option is wrong, or options cannot be combined.
@@ -146,13 +143,12 @@ def settle(options: Namespace) -> tuple[Layer, ...]:
     if options.add_bos_token:
         raise UserError(f"--add-bos-token: {MODEL} has no BOS token; leave the option out")
     check_compact_vocabulary(options)
-    stacks = settle_stacks(options, MODEL)
+    settle_stacks(options, MODEL)
     if options.max_target_positions is None:
         options.max_target_positions = options.tokens_per_sample
-    return stacks
 
 
-def settle_stacks(options: Namespace, model: str) -> tuple[Layer, ...]:
+def settle_stacks(options: Namespace, model: str) -> None:
     """As :func:`settle`, for the options that any model with such an LSTM has."""
     for option in fields(StackLSTMOptions):  # checkpoints of earlier versions lack some
         vars(options).setdefault(option.name, option.default)
@@ -164,7 +160,6 @@ def settle_stacks(options: Namespace, model: str) -> tuple[Layer, ...]:
     if getattr(options, "share_decoder_input_output_embed", False):
         _settle_shared_table(options)
     _settle_dropout(options)
-    return stacks
 
 
 def _settle_shared_table(options: Namespace) -> None:

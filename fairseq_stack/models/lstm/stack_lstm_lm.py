@@ -16,7 +16,6 @@ from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModel
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.shared_options import initial_scale, plain_namespace, require_language_modeling
-from fairseq_stack.models.sizes import num_lstm_weights, require_memory
 from fairseq_stack.models.vocabulary import (
     CompactEmbedding,
     CompactOutput,
@@ -48,23 +47,18 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            UserError: for wrong stacks, options that cannot be combined, sizes beyond the memory of this machine, or a
-                task of translation.
+            UserError: for wrong stacks, options that cannot be combined, or a task of translation.
         """
         require_language_modeling(MODEL, task)
         options = plain_namespace(args)
         first = getattr(task, "end_of_sentence", None)  # of a stream, which continues from sentence to sentence
         if first is not None and options.max_target_positions is None:
             options.max_target_positions = _NO_LIMIT
-        stacks, dictionary = settle(options), task.target_dictionary
+        settle(options)
+        dictionary = task.target_dictionary
         end = End.EOS if first == dictionary.eos() else End.UNREAD
         vocabulary = _vocabulary(options, dictionary, end)
-        size = options.decoder_hidden_size
         input_size = options.decoder_embed_dim or (vocabulary.num_input_rows() if vocabulary else len(dictionary))
-        own_table = options.decoder_embed_dim and not options.share_decoder_input_output_embed
-        num_embeddings = len(dictionary) * (output_size(options) + (options.decoder_embed_dim if own_table else 0))
-        num_weights = num_lstm_weights(stacks, input_size, size, options.decoder_layers, options.controller)
-        require_memory({"--stack": num_weights + num_embeddings})
         embed_tokens = _input(options, dictionary, vocabulary, end)
         lstm = build_lstm(options, input_size)
         output = _output(options, dictionary, vocabulary, embed_tokens)

@@ -14,7 +14,6 @@ from fairseq_stack.models.neural_stack.neural_stack_encoder import (
 )
 from fairseq_stack.models.neural_stack.neural_stack_options import BufferedNeuralStackConfig, NeuralStackConfig, settle
 from fairseq_stack.models.presets import register_presets
-from fairseq_stack.models.sizes import num_lstm_weights, require_memory
 from fairseq_stack.models.transducer import Transducer
 from fairseq_stack.models.vocabulary import num_words
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
@@ -37,8 +36,16 @@ class _NeuralStackTransducer(Transducer):
     def build_encoder(
         cls, options: Namespace, dictionary: Dictionary
     ) -> NeuralStackEncoder | BufferedNeuralStackEncoder:
-        settle(options, num_words(dictionary))
-        network: Any = _network(cls.network_class, options, num_words(dictionary))
+        size = num_words(dictionary)
+        settle(options, size)
+        network: Any = cls.network_class(
+            size,
+            options.vector_size,
+            controller=str(options.controller),
+            hidden_size=options.hidden_size,
+            memory=str(options.memory),
+            pushed=str(options.pushed),
+        )
         return cls.encoder_class(options, dictionary, network)
 
 
@@ -56,25 +63,6 @@ class BufferedNeuralStackModel(_NeuralStackTransducer):
 
     reads_whole_input = True
     network_class, encoder_class = BufferedNeuralStack, BufferedNeuralStackEncoder
-
-
-def _network(
-    kind: type[NeuralStack] | type[BufferedNeuralStack], options: Namespace, size: int
-) -> NeuralStack | BufferedNeuralStack:
-    vector, hidden = options.vector_size, options.hidden_size
-    rows = kind.num_strengths + vector + size
-    if options.controller == "linear":
-        require_memory({"--vector-size": rows * (size + vector)})
-    else:
-        require_memory({"--hidden-size": num_lstm_weights((), size + vector, hidden) + rows * hidden})
-    return kind(
-        size,
-        vector,
-        controller=str(options.controller),
-        hidden_size=hidden,
-        memory=str(options.memory),
-        pushed=str(options.pushed),
-    )
 
 
 register_presets(MODEL)

@@ -27,7 +27,6 @@ from fairseq_stack.models.shared_options import (
     parse_option,
     settle_stack_options,
 )
-from fairseq_stack.models.sizes import num_transformer_weights, require_memory
 from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS
 
 MODEL = "pushdown_transformer_lm"
@@ -95,25 +94,20 @@ class PushdownLanguageModelConfig(VocabularyOptions, StackAttentionOptions, Pret
     max_target_positions: Optional[int] = II("task.max_target_positions")
 
 
-def settle(options: Namespace, num_words: int) -> tuple[Layer, ...]:
+def settle(options: Namespace) -> tuple[Layer, ...]:
     """Fill in the options whose defaults depend on others, and check all options.
-
-    Args:
-        options: the options.
-        num_words: the size of the dictionary.
 
     Returns:
         The layers.
 
     Raises:
-        UserError: an option is wrong, or options cannot be combined; or the model would not fit into the memory of
-            this machine.
+        UserError: an option is wrong, or options cannot be combined.
     """
     layers = parse_option(options, "stack_layers")
     check_kinds("stack_layers", layers, MODEL)
     settle_stack_options(options, layers)
     check_compact_vocabulary(options)
-    size, hidden, heads = options.decoder_embed_dim, options.decoder_ffn_embed_dim, options.decoder_attention_heads
+    size, heads = options.decoder_embed_dim, options.decoder_attention_heads
     of_head = ("attachment_size", "attachment_depth_size")
     check_at_least_one(
         options, "decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads", "pushdown_depths", *of_head
@@ -127,7 +121,6 @@ def settle(options: Namespace, num_words: int) -> tuple[Layer, ...]:
         for name in of_head:
             if getattr(options, name) is not None:
                 raise UserError(f"{flag(name)} and --pushdown-parametrization equations cannot be combined")
-    require_memory({"--stack-layers": num_transformer_weights(layers, size, hidden) + num_words * size})
     if options.max_target_positions is None:
         options.max_target_positions = options.tokens_per_sample
     return layers

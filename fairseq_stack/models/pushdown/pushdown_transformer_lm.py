@@ -49,8 +49,8 @@ class PushdownLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         """Build the model that the options describe.
 
         Raises:
-            UserError: for a wrong layer list, sizes that are wrong or beyond the memory of this machine, a task whose
-                batches have no tapes, or a folder of GPT-2 that cannot be used.
+            UserError: for a wrong layer list, wrong sizes, a task whose batches have no tapes, or a folder of GPT-2
+                that cannot be used.
         """
         options = plain_namespace(args)
         if not is_from_checkpoint() and not getattr(task, "has_tapes", False):
@@ -59,7 +59,7 @@ class PushdownLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
             )
         dictionary, gpt2 = task.target_dictionary, gpt2_of(options)
         decided = {} if gpt2 is None else settle_from_gpt2(options, gpt2)
-        layers = settle(options, len(dictionary))
+        layers = settle(options)
         model = cls(PushdownDecoder(options, dictionary, _network(options, dictionary, layers)))
         model.decided_options = decided
         if gpt2 is not None:

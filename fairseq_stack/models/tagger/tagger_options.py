@@ -24,7 +24,6 @@ from fairseq_stack.models.shared_options import (
     plain_value,
     settle_stack_options,
 )
-from fairseq_stack.models.sizes import num_lstm_weights, num_transformer_weights, require_memory
 from fairseq_stack.models.transformer.transformer_options import LayerOptions, check_loops
 from fairseq_stack.networks import LSTMOptions, TransformerOptions
 from fairseq_stack.networks.layers import ACTIVATIONS
@@ -58,11 +57,11 @@ class TransformerTaggerConfig(LayerOptions):
     max_target_positions: int = field(default=4096, metadata={"help": "how many symbols the model can read"})
 
 
-def transformer_options(options: Namespace, count: int) -> TransformerOptions:
-    """The options of a transformer that reads and writes ``count`` words.
+def transformer_options(options: Namespace) -> TransformerOptions:
+    """The options of the network of a transformer.
 
     Raises:
-        UserError: one is out of range, they cannot be combined, or the model would not fit into the memory.
+        UserError: one is out of range, or they cannot be combined.
     """
     check_at_least_one(
         options, "decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads", "max_target_positions"
@@ -76,23 +75,17 @@ def transformer_options(options: Namespace, count: int) -> TransformerOptions:
     size, heads = options.decoder_embed_dim, options.decoder_attention_heads
     if any(layer.kind.build is None for layer in layers) and size % heads:
         raise UserError(f"{flag('decoder_attention_heads')}: expected a divisor of {size}, the size, got {heads}")
-    require_memory(
-        {"--stack-layers": num_transformer_weights(layers, size, options.decoder_ffn_embed_dim) + 2 * count * size}
-    )
     options.stack_init_scale = initial_scale(options, TransformerOptions.stack_init_scale)
     return _shared(TransformerOptions, options)
 
 
-def lstm_options(options: Namespace, count: int) -> LSTMOptions:
-    """The options of an LSTM that reads and writes ``count`` words.
+def lstm_options(options: Namespace) -> LSTMOptions:
+    """The options of the network of an LSTM.
 
     Raises:
         UserError: as :func:`transformer_options`.
     """
-    stacks = settle_stacks(options, LSTM)
-    size, input_size = options.decoder_hidden_size, options.decoder_embed_dim or count
-    num_weights = num_lstm_weights(stacks, input_size, size, options.decoder_layers, options.controller)
-    require_memory({"--stack": num_weights + count * (size + input_size)})
+    settle_stacks(options, LSTM)
     options.stack_init_scale = initial_scale(options, LSTMOptions.stack_init_scale)
     if options.stack_init == "fairseq":
         options.stack_init = "uniform"  # as fairseq's LSTM

@@ -63,7 +63,7 @@ class TransformerTaggerModel(Transducer):
     @classmethod
     def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> TaggerEncoder:
         count = num_words(dictionary)
-        network = TransformerTagger(transformer_options(options, count), count, causal=options.causal)
+        network = TransformerTagger(transformer_options(options), count, causal=options.causal)
         return TaggerEncoder(options, dictionary, network)
 
 
@@ -76,4 +76,4 @@ class LSTMTaggerModel(Transducer):
     @classmethod
     def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> TaggerEncoder:
         count = num_words(dictionary)
-        return TaggerEncoder(options, dictionary, LSTMTagger(lstm_options(options, count), count))
+        return TaggerEncoder(options, dictionary, LSTMTagger(lstm_options(options), count))

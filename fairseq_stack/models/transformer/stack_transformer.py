@@ -55,8 +55,7 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            UserError: for a wrong layer list, options that cannot be combined, sizes beyond the memory of this machine,
-                or a task of language modelling.
+            UserError: for a wrong layer list, options that cannot be combined, or a task of language modelling.
         """
         if isinstance(task, LanguageModelingTask):
             raise UserError(f"stack_transformer translates: expected --task translation, got {type(task).__name__}")
@@ -66,9 +65,7 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
             kept = getattr(args, f"{side}_layers_to_keep", None)
             if isinstance(kept, list | tuple):  # the command line gives a list, but fairseq then splits a string
                 setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
-        tables = 0 if args.share_all_embeddings else 1 if args.share_decoder_input_output_embed else 2
-        num_embeddings = {"encoder": len(task.source_dictionary), "decoder": tables * len(task.target_dictionary)}
-        settle(args, MODEL, LAYER_LISTS, num_embeddings)
+        settle(args, MODEL, LAYER_LISTS)
         model = super().build_model(args, task)
         initialize_transformer(model, args.stack_init, initial_scale(args, 0.01))
         return model

@@ -40,8 +40,8 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         """Build the model that fairseq's and our options describe.
 
         Raises:
-            UserError: for a wrong layer list, options that cannot be combined, sizes beyond the memory of this machine,
-                a task of translation, or a folder of GPT-2 that cannot be used.
+            UserError: for a wrong layer list, options that cannot be combined, a task of translation, or a folder of
+                GPT-2 that cannot be used.
         """
         require_language_modeling(MODEL, task)
         options = plain_namespace(args)
@@ -51,8 +51,7 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         gpt2 = gpt2_of(options)
         decided = {} if gpt2 is None else settle_from_gpt2(options, gpt2)
         options.stack_decoder_layers = options.stack_layers
-        tables = 1 if options.share_decoder_input_output_embed else 2
-        settle(options, MODEL, {"decoder": "stack_layers"}, {"decoder": tables * len(task.target_dictionary)})
+        settle(options, MODEL, {"decoder": "stack_layers"})
         if options.decoder_layers_to_keep:
             options.decoder_layers = len(str(options.decoder_layers_to_keep).split(","))
         options.decoder_normalize_before = True  # as in the paper, and in all of fairseq's own presets

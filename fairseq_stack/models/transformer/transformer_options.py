@@ -29,7 +29,6 @@ from fairseq_stack.models.shared_options import (
     parse_option,
     settle_stack_options,
 )
-from fairseq_stack.models.sizes import num_transformer_weights, require_memory
 
 POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
 INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "one-turn"])
@@ -111,32 +110,21 @@ def set_depth(options: Any, name: str, side: str) -> None:
         setattr(options, depth, len(parse_option(options, name)))
 
 
-def settle(options: Namespace, model: str, sides: Mapping[str, str], num_embeddings: Mapping[str, int]) -> None:
+def settle(options: Namespace, model: str, sides: Mapping[str, str]) -> None:
     """Check the options, and set the depths to the lengths of the layer lists.
 
     Args:
         options: the options.
         model: the name of the model.
         sides: for ``encoder`` and ``decoder``, or one of them, the option that lists its layers.
-        num_embeddings: for each side, the rows of its own tables: embeddings and, if it is another table, the output
-            layer.
 
     Raises:
-        UserError: a layer list is wrong, or the depth of a new model is another one; options cannot be combined; or
-            the model would not fit into the memory of this machine.
+        UserError: a layer list is wrong, or the depth of a new model is another one; or options cannot be combined.
     """
     check_options(options)
-    layers = {side: settle_layers(options, name, side, model) for side, name in sides.items()}
-    all_layers = [layer for of_side in layers.values() for layer in of_side]
-    settle_stack_options(options, all_layers)
-    check_delta_options(options, all_layers)
-    weights = {}
-    for side, name in sides.items():
-        size, hidden_size = (getattr(options, f"{side}_{part}embed_dim") for part in ("", "ffn_"))
-        attends_to_encoder = side == "decoder" and "encoder" in sides
-        weights[flag(name)] = num_transformer_weights(layers[side], size, hidden_size, attends_to_encoder)
-        weights[flag(name)] += num_embeddings[side] * size
-    require_memory(weights)
+    layers = [layer for side, name in sides.items() for layer in settle_layers(options, name, side, model)]
+    settle_stack_options(options, layers)
+    check_delta_options(options, layers)
 
 
 def settle_layers(options: Namespace, name: str, side: str, model: str) -> tuple[Layer, ...]:

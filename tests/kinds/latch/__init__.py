@@ -9,7 +9,6 @@ LATCH = Kind(
     name="latch",
     title="latch attention",
     sizes=SUPERPOSITION.sizes,
-    num_weights=lambda model_size, size: model_size * (1 + 2 * size),
     cost="n M",
     build=LatchAttention,
     options={"value_activation": "stack_value_activation"},

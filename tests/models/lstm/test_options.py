@@ -120,7 +120,6 @@ MISTAKES = {
         [SIZE, "--stack=sup-3", "--reading-in-output", "--decoder-embed-dim=6", "--share-decoder-input-output-embed"],
         "expected --decoder-embed-dim 9, got 6",
     ),
-    "memory": (["--decoder-hidden-size=999999999"], "--stack and the sizes of the model: "),
 }
 
 
