@@ -12,8 +12,6 @@ module                  what
 :mod:`.pcfg`            probabilistic context-free grammars
 :mod:`.notation`        grammars as text
 :mod:`.output`          folders that appear complete or not at all
-:mod:`.staging`         the hidden folder in which a run writes, and what killed runs leave
-:mod:`.replacing`       which folders ``--force`` may replace
 :mod:`.manifest`        ``manifest.json``
 :mod:`.binarise`        fairseq's binary format, by fairseq-preprocess in a child process
 :mod:`.child`           that process

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
@@ -11,9 +12,13 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import PrepareError
-from ..layout import TEXT
+from ..layout import DATA_BIN, MANIFEST_NAME, TEXT
 from .binarise import require_fairseq
-from .replacing import check_replaceable
+
+LOG = f"{DATA_BIN}/preprocess.log"
+"""fairseq-preprocess writes this file whenever it runs; nothing else writes it."""
+
+MOST_NAMES = 5
 
 
 def create_text(path: Path) -> TextIO:
@@ -66,8 +71,7 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 
     Raises:
         PrepareError: ``target`` exists and ``force`` is not given; ``force`` is given but ``target`` is not a folder,
-            or holds anything except an unchanged corpus (:mod:`.replacing`); no folder can be made next to it; or
-            the block fails to write a file.
+            or holds anything except a corpus; no folder can be made next to it; or the block fails to write a file.
     """
     target = Path(os.path.realpath(target))
     _check_existing(target, force)
@@ -125,4 +129,24 @@ def _check_existing(target: Path, force: bool) -> None:
         raise PrepareError(f"{target} already exists; give --force to replace it")
     if not target.is_dir():
         raise PrepareError(f"{target} is not a folder; --force replaces folders only")
-    check_replaceable(target)
+    if any(target.iterdir()):
+        _check_replaceable(target)
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Raise PrepareError unless ``folder`` has the manifest of a corpus, and no files that it does not list."""
+    try:
+        outputs = json.loads((folder / MANIFEST_NAME).read_bytes())["outputs"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PrepareError(
+            f"{folder} is not a folder that fairseq-stack prepare wrote; --force replaces only such folders"
+        ) from error
+    files = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
+    names = [name for file in files if (name := file.relative_to(folder).as_posix()) not in outputs]
+    others = [name for name in names if name not in (MANIFEST_NAME, LOG)]
+    if others:
+        more = f" and {len(others) - MOST_NAMES} more" if len(others) > MOST_NAMES else ""
+        raise PrepareError(
+            f"--force would delete files in {folder} that are not part of the corpus written there: "
+            f"{', '.join(others[:MOST_NAMES])}{more}; move them elsewhere, or choose another folder"
+        )

@@ -1,4 +1,4 @@
-"""--force replaces an unchanged corpus, and deletes nothing else."""
+"""--force replaces a corpus, and deletes no other file."""
 
 from __future__ import annotations
 
@@ -33,33 +33,14 @@ def move_text_away(folder: Path) -> None:
     (folder / "text").symlink_to(folder.parent / "text", target_is_directory=True)
 
 
-def swap_digits(folder: Path) -> None:
-    """Another text of the same size."""
-    path = folder / "text" / "train.txt"
-    path.write_bytes(path.read_bytes().replace(b"0", b"7", 1))
-
-
-def fifo_for_the_manifest(folder: Path) -> None:
-    (folder / "manifest.json").unlink()
-    os.mkfifo(folder / "manifest.json")  # to open it would be to wait for ever
-
-
 # What was done to a folder, and what the error names.
 FOREIGN: dict[str, tuple[Callable[[Path], object], str]] = {
     "file": (edit("thesis.tex", "x"), "corpus written there: thesis.tex; move them"),
-    "folder": (lambda folder: (folder / "checkpoints").mkdir(), "corpus written there: checkpoints/;"),
     "link": (lambda folder: (folder / "mine").symlink_to("/etc/passwd"), "corpus written there: mine;"),
     "fifo": (lambda folder: os.mkfifo(folder / "pipe"), "corpus written there: pipe;"),
     "link-for-a-folder": (move_text_away, "corpus written there: text;"),
-    "changed-not-in-size": (swap_digits, "corpus written there: text/train.txt (changed since it was written)"),
-    "no-manifest": (lambda folder: (folder / "manifest.json").unlink(), "it does not hold a manifest.json;"),
-    "fifo-for-the-manifest": (fifo_for_the_manifest, "its manifest.json is not a file"),
-    "other-manifest": (edit("manifest.json", '{"name": "my web app"}'), "does not describe a corpus"),
-    "deep-manifest": (edit("manifest.json", "[" * 100_000), "its manifest.json is not JSON;"),
-    "outputs-of-no-use": (
-        edit("manifest.json", '{"corpus": "x", "options": {}, "versions": {}, "outputs": {"text/train.txt": 3}}'),
-        "lower_bound.json, text/test.logp",
-    ),
+    "no-manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a folder that fairseq-stack prepare"),
+    "other-manifest": (edit("manifest.json", '{"name": "my web app"}'), "not a folder that fairseq-stack prepare"),
 }
 
 
