@@ -12,8 +12,7 @@ A corpus is a module of one shape:
 - ``CORPUS``: its name on the command line, and in its manifest;
 - ``Options``: a frozen dataclass that checks itself and holds all defaults, with ``binarise`` as the last field;
 - ``generate(options)``, if the corpus is generated and not read: its content, without files;
-- ``prepare(options, folder, *, force=False)``: writes the folder, complete or not at all;
-- ``plan(options)``, if there is more to say than the options: the lines of a dry run.
+- ``prepare(options, folder, *, force=False)``: writes the folder, complete or not at all.
 
 A new corpus needs such a module in a package, and a subcommand in ``fairseq_stack/cli/prepare``. Begin reading with
 :mod:`.nested.nested_corpus`, the shortest corpus that is generated, or with :mod:`.lm.text_corpus`, the shortest one

@@ -1,4 +1,4 @@
-"""fairseq-stack prepare: what a dry run refuses, failures of the system, and interruption."""
+"""fairseq-stack prepare: failures of the system, and interruption."""
 
 from __future__ import annotations
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from fairseq_stack_preprocess.errors import PrepareError, flag_of, require_at_least
 from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SPLITS, TEXT
-from fairseq_stack_preprocess.text.output import check_target
 
 SIZES = tuple(f"{split}_size" for split in SPLITS)
 """The options that :func:`add_sizes` declares."""
@@ -48,8 +46,7 @@ def add_sizes(parser: argparse.ArgumentParser, options: type[Options]) -> None:
 
 
 def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limit: str = LIMIT_SENTENCES) -> None:
-    """Declare what every corpus has: FOLDER, ``--seed`` (unless None), ``--limit``, ``--no-binarise``, ``--dry-run``
-    and ``--force``.
+    """Declare what every corpus has: FOLDER, ``--seed`` (unless None), ``--limit``, ``--no-binarise`` and ``--force``.
 
     ``limit`` says what ``--limit N`` does.
     """
@@ -58,7 +55,6 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
         add_number(parser, "--seed", seed, "random seed")
     parser.add_argument("--limit", type=int, metavar="N", help=limit)
     parser.add_argument("--no-binarise", action="store_true", help="write only text, without fairseq's binary format")
-    parser.add_argument("--dry-run", action="store_true", help="check, print what would be done, and write nothing")
     parser.add_argument(
         "--force",
         action="store_true",
@@ -101,53 +97,19 @@ def refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
             raise PrepareError(f"{flag_of(name)} {reason}")
 
 
-def run_corpus(
-    args: argparse.Namespace, options: Options, prepare: Callable[..., None], *, plan: Iterable[str] = ()
-) -> int:
-    """Write a corpus by ``prepare(options, folder, force=...)``, or with ``--dry-run`` say what would be done.
-
-    Args:
-        args: the parsed arguments, including the arguments of :func:`add_common`.
-        options: the corpus' options; shown by a dry run.
-        prepare: the function that writes the folder.
-        plan: further lines for a dry run to print: what is read, counted or found out without writing. They
-            are not iterated over otherwise.
-
-    Returns:
-        The exit code.
+def run_corpus(args: argparse.Namespace, options: Options, prepare: Callable[..., None]) -> int:
+    """Write a corpus by ``prepare(options, folder, force=...)``, say what was written where, and return the exit code.
 
     Raises:
-        PrepareError: the folder cannot be written, or ``prepare`` or ``plan`` raised it.
+        PrepareError: the folder cannot be written, or ``prepare`` raised it.
     """
-    if args.dry_run:
-        check_target(args.folder, force=args.force)
-        _say_plan(args, options, list(plan))
-        return 0
     with _stop_signals_raise():
         prepare(options, args.folder, force=args.force)
-    _report(args.folder, options.binarise)
+    print(f"text:     {args.folder / TEXT}")
+    if options.binarise:
+        print(f"fairseq:  {args.folder / DATA_BIN}")
+    print(f"manifest: {args.folder / MANIFEST_NAME}")
     return 0
-
-
-def _say_plan(args: argparse.Namespace, options: Options, plan: Iterable[str]) -> None:
-    """Say on standard output what a run without ``--dry-run`` would do."""
-    print("options:")
-    for name, value in asdict(options).items():
-        print(f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}")
-    for line in plan:
-        print(line)
-    print("nothing is written (--dry-run); a run would write:")
-    if args.force and args.folder.exists():
-        print(f"  (in place of the present {args.folder})")
-    _report(args.folder, options.binarise, indent="  ")
-
-
-def _report(folder: Path, binarised: bool, indent: str = "") -> None:
-    """Say on standard output what was written where."""
-    print(f"{indent}text:     {folder / TEXT}")
-    if binarised:
-        print(f"{indent}fairseq:  {folder / DATA_BIN}")
-    print(f"{indent}manifest: {folder / MANIFEST_NAME}")
 
 
 @contextlib.contextmanager

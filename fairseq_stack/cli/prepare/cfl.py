@@ -150,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
     parameters = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
     sizes = ("train_size", "valid_size", "test_per_length")
     options = options_from(args, Options, limited=sizes, parameters=parameters)
-    return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))
+    return run_corpus(args, options, corpus.prepare)
 
 
 def _run_bounded(args: argparse.Namespace) -> int:

@@ -51,4 +51,4 @@ def add_parser(corpora: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     options = options_from(args, Options)
-    return run_corpus(args, options, text_corpus.prepare, plan=text_corpus.plan(options))
+    return run_corpus(args, options, text_corpus.prepare)

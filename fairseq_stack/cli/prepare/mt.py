@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
         options = options_from(args, Options, preset=preset.options_in(args.raw or Path()))
         preset.require_text(options, [split for split in SPLITS if getattr(args, split) is None])
     prepare = partial(corpus.prepare, workers=args.workers)
-    code = run_corpus(args, options, prepare, plan=corpus.plan(options))
+    code = run_corpus(args, options, prepare)
     needed = corpus.languages_for_fairseq(options)
     if needed is not None and options.binarise:
         print(f"fairseq cannot infer these languages from the file names: pass its commands {needed}")

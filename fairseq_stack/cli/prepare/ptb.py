@@ -46,4 +46,4 @@ def add_parser(corpora: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     options = options_from(args, ptb.Options)
-    return run_corpus(args, options, ptb.prepare, plan=ptb.plan(options))
+    return run_corpus(args, options, ptb.prepare)

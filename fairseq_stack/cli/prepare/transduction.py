@@ -96,4 +96,4 @@ def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     args.test_size = TASKS[args.task].test_size if args.test_size is None else args.test_size
     options = options_from(args, Options, limited=SIZES)
-    return run_corpus(args, options, corpus.prepare, plan=corpus.plan(options))
+    return run_corpus(args, options, corpus.prepare)

@@ -64,4 +64,4 @@ def add_parser(corpora: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     options = options_from(args, Options)
-    return run_corpus(args, options, treebank.prepare, plan=treebank.plan(options))
+    return run_corpus(args, options, treebank.prepare)

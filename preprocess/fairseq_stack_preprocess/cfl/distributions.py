@@ -94,7 +94,9 @@ class UniformDistribution:
     def sample(self, length: int, rng: random.Random) -> Word:
         """See :class:`Distribution`."""
         symbols = self._transform.symbols
-        w = tuple(symbols[int(rng.random() * len(symbols))] for _ in range(self._content(length)))
+        content = self._transform.content_length(length)
+        assert content is not None
+        w = tuple(symbols[int(rng.random() * len(symbols))] for _ in range(content))
         return self._transform.string(w)
 
     def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
@@ -110,12 +112,6 @@ class UniformDistribution:
         if not set(w) <= set(self._transform.symbols) or self._transform.string(w) != string:
             return -math.inf
         return float(-content * self._log_symbols)
-
-    def _content(self, length: int) -> int:
-        content = self._transform.content_length(length)
-        if content is None:
-            raise ValueError(f"the language has no string of length {length}")
-        return content
 
 
 def distribution_of(

@@ -33,22 +33,16 @@ class StringProbabilities:
 
     def __init__(self, table: LengthTable) -> None:
         self._grammar = table.grammar
-        self._greatest = table.greatest
         self._possible = table.possible()
         self._number = {terminal: i for i, terminal in enumerate(table.grammar.terminals)}
 
     def __call__(self, strings: Sequence[Sequence[str]]) -> Iterator[Scaled]:
         """The probability of each of some strings of one length, in their order; 0 for strings that are not in
         the language.
-
-        Raises:
-            ValueError: the length is 0 or more than the table's.
         """
         if not strings:
             return
         length = len(strings[0])
-        if not 1 <= length <= self._greatest:
-            raise ValueError(f"strings must have a length from 1 to {self._greatest}, got {length}")
         elements = self._grammar.number_of_symbols * length * length // 2 + 1
         size = min(max(ELEMENTS_AT_ONCE // elements, 1), GREATEST_BATCH)
         for start in range(0, len(strings), size):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from .distributions import Distribution, GrammarDistribution, distribution_of
 from .language_options import CORPUS, Options
 from .string_sets import StringSet, counts_of, lower_bound, write_lower_bounds, write_strings
 
-__all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]
+__all__ = ["CORPUS", "Options", "generate", "prepare"]
 
 VOCABULARY_NAME = "vocabulary.txt"
 GRAMMAR_NAME = "grammar.txt"
@@ -166,26 +166,3 @@ def _counts(strings: StringSet) -> dict[str, Any]:
         "possible_lengths": len(strings.lengths),
         "strings_by_length": {str(length): by_length[length] for length in sorted(by_length)},
     }
-
-
-def plan(options: Options) -> Iterator[str]:
-    """Lines that say what would be written.
-
-    Raises:
-        PrepareError: see :func:`generate`.
-    """
-    distribution = distribution_from(options)
-    lengths = {split: lengths_of(distribution, split, options) for split in SPLITS}
-    sizes = {
-        "train": options.train_size,
-        "valid": options.valid_size,
-        "test": options.test_per_length * len(lengths["test"]),
-    }
-    spans = {
-        split: f"{len(possible)} possible lengths from {possible[0]} to {possible[-1]}"
-        for split, possible in lengths.items()
-    }
-    vocabulary = distribution.vocabulary
-    yield f"vocabulary: {len(vocabulary)} symbols: {' '.join(vocabulary[:20])}{' ...' if len(vocabulary) > 20 else ''}"
-    for split in SPLITS:
-        yield f"{split}: {sizes[split]} strings, {spans[split]}"

@@ -209,14 +209,8 @@ class Sampler:
         self._choices: dict[tuple[int, int], tuple[list[float], list[Choice]]] = {}
 
     def sample(self, length: int, rng: random.Random) -> tuple[str, ...]:
-        """A string of ``length``, from ``rng.random()`` alone.
-
-        Raises:
-            ValueError: there is no such string.
-        """
+        """A string of a length that strings have, from ``rng.random()`` alone."""
         grammar = self._table.grammar
-        if not self._table.lengths(length, length):
-            raise ValueError(f"the grammar has no string of length {length}")
         string = []
         # A stack of what is still to derive, the leftmost on top.
         rest: list[tuple[int, int]] = [(grammar.start, length)]

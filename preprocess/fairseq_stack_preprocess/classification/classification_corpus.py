@@ -191,12 +191,3 @@ def _manifest(options: Options, tokens: Tokens, counts: Mapping[str, Mapping[str
         inputs={**inputs, "like/dict.txt": sha256_of(tokens.dictionary)},
         packages=(*tokens.packages, *(("nltk",) if options.penn else ())),
     )
-
-
-def plan(options: Options) -> Iterator[str]:
-    """What a run would read, in readable lines; nothing is written."""
-    tokens, task = tokens_of(options.like), options.definition()
-    if task.labels is not None:
-        label_tokens(task.labels.values(), tokens, options.prompt())
-    for split, examples in read_splits(options).items():
-        yield f"{split}: {len(examples):,} examples"

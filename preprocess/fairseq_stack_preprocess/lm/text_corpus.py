@@ -179,10 +179,3 @@ def _write(
         "distinct_tokens": len(tokens),
         "longest": max(lengths),
     }
-
-
-def plan(options: Options) -> Iterator[str]:
-    """What a run would read, in readable lines; nothing is written, and no text is opened."""
-    for split, path in options.paths().items():
-        require_file(path)
-        yield f"{split}: {path.name}, {path.stat().st_size:,} bytes"

@@ -11,7 +11,7 @@ each of them plain or with ``.gz`` at the end of its name.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -59,12 +59,6 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
             raise PrepareError(f"{there} has no other side: {absent} is missing (as is {absent}.gz)")
     wanted = "; ".join(" and ".join(sides) for sides in names.values())
     raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
-
-
-def what_is_read(corpora: Iterable[PairedFiles]) -> str:
-    """The files of some corpora and their sizes, in one readable line."""
-    files = [path for corpus in corpora for path in corpus.paths()]
-    return "read " + ", ".join(f"{path} ({path.stat().st_size:,} bytes)" for path in files)
 
 
 def _names(prefix: Path, source: str, target: str) -> dict[str, tuple[str, str]]:

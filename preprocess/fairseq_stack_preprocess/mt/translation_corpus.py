@@ -16,7 +16,6 @@ training text when nothing is restricted, unless the model is another corpus's; 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,12 +27,12 @@ from ..text.binarise import binarise_translation
 from ..text.manifest import Manifest, sha256_of
 from ..text.output import corpus_folder
 from ..text.sentence_pieces import require_model_format
-from .parallel_text import PairedFiles, find_files, what_is_read
+from .parallel_text import PairedFiles, find_files
 from .pieces import dictionaries, write_pieces
 from .split_text import write_text
 from .translation_options import CORPUS, Options
 
-__all__ = ["CORPUS", "Options", "plan", "prepare"]
+__all__ = ["CORPUS", "Options", "prepare"]
 
 
 def prepare(options: Options, folder: Path, *, force: bool = False, workers: int = 1) -> None:
@@ -122,13 +121,3 @@ def _dictionary_size(folder: Path, language: str) -> int:
     """The number of symbols of fairseq's dictionary, its four special ones included."""
     with open(folder / DATA_BIN / f"dict.{language}.txt", encoding="utf-8", newline="\n") as file:
         return sum(1 for _ in file) + 4
-
-
-def plan(options: Options) -> Iterator[str]:
-    """What would be read for each split.
-
-    Raises:
-        PrepareError: text that the options name is missing, or has only one side.
-    """
-    for split, corpora in find_splits(options).items():
-        yield f"{split}: {what_is_read(corpora)}"

@@ -44,25 +44,19 @@ def expand_table(
         table: the rows, in the notation of this module.
         domains: the values of each feature variable.
         conditions: the predicates that the last column may name.
-
-    Raises:
-        ValueError: a row has the wrong number of cells, a weight that is not a number, an unknown condition, or
-            sides whose links differ.
     """
-    for row in table_rows(table):
-        if len(row) not in (4, 5):
-            raise ValueError(f"a grammar row needs 4 or 5 cells, got {len(row)}: {' | '.join(row)}")
-        name = row[4] if len(row) == 5 else ""
-        if name and name not in conditions:
-            raise ValueError(f"unknown condition {name}: {' | '.join(row)}")
-        condition = conditions[name] if name else None
-        yield from _expand_row(row, domains, condition)
+    for weight, left, source, target, *name in table_rows(table):
+        condition = conditions[name[0]] if name else None
+        yield from _expand_row(float(weight), (left, source, target), domains, condition)
 
 
 def _expand_row(
-    row: Sequence[str], domains: Mapping[str, Sequence[str]], condition: Callable[[Features], bool] | None
+    weight: float,
+    row: tuple[str, str, str],
+    domains: Mapping[str, Sequence[str]],
+    condition: Callable[[Features], bool] | None,
 ) -> Iterator[Rule]:
-    weight, left, source, target = row[:4]
+    left, source, target = row
     used = {name for names in re.findall(r"\[([^\]]*)\]", f"{left} {source}") for name in names.split()}
     variables = sorted(used & set(domains))
     expansions = []
@@ -72,14 +66,13 @@ def _expand_row(
             expansions.append((_symbol(left, features), *_sides(source, target, features)))
     shares = Counter(expanded_left for expanded_left, *_ in expansions)
     for expanded_left, children, source_side, target_side in expansions:
-        yield Rule(expanded_left, children, source_side, target_side, float(weight) / shares[expanded_left])
+        yield Rule(expanded_left, children, source_side, target_side, weight / shares[expanded_left])
 
 
 def _symbol(text: str, features: Features) -> str:
     """A nonterminal with its variables replaced by their values and its link taken off."""
     match = _NONTERMINAL.fullmatch(text)
-    if match is None:
-        raise ValueError(f"not a nonterminal: {text}")
+    assert match is not None
     if match["features"] is None:
         return match["name"]
     return f"{match['name']}[{' '.join(features.get(v, v) for v in match['features'].split())}]"
@@ -90,10 +83,6 @@ def _sides(source: str, target: str, features: Features) -> tuple[tuple[str, ...
     tokens = _TOKEN.findall(source)
     linked = [token for token in tokens if "#" in token]
     links = {token.rsplit("#", 1)[1]: index for index, token in enumerate(linked)}
-    target_tokens = target.split()
-    target_links = sorted(token[1:] for token in target_tokens if token.startswith("#"))
-    if len(links) != len(linked) or target_links != sorted(links):
-        raise ValueError(f"the two sides hold different links: {source} | {target}")
     source_side = tuple(links[t.rsplit("#", 1)[1]] if "#" in t else t for t in tokens)
-    target_side = tuple(links[t[1:]] if t.startswith("#") else t for t in target_tokens)
+    target_side = tuple(links[t[1:]] if t.startswith("#") else t for t in target.split())
     return tuple(_symbol(token, features) for token in linked), source_side, target_side

@@ -111,13 +111,7 @@ class SynchronousGrammar:
         return depth - 1 if child in self.nesting else depth
 
     def sample(self, rng: random.Random, depth: int) -> Derivation:
-        """Draw a derivation from the grammar's distribution, given that its nesting is exactly ``depth``.
-
-        Raises:
-            ValueError: no derivation has this nesting.
-        """
-        if self.exact(self.start, depth) <= 0:
-            raise ValueError(f"no derivation from {self.start} has a nesting of exactly {depth}")
+        """Draw a derivation from the grammar's distribution, given that its nesting is exactly ``depth``."""
         return self._sample(rng, self.start, depth, exactly=True)
 
     def _sample(self, rng: random.Random, symbol: str, depth: int, *, exactly: bool) -> Derivation:

@@ -21,10 +21,13 @@ from pathlib import Path
 
 from ..errors import PrepareError
 from .fairseq_words import SPECIAL_WORDS
-from .pcfg import GREATEST_WEIGHT, LEAST_WEIGHT, PCFG, Nonterminal, Rule, Symbol, format_symbol
+from .pcfg import PCFG, Nonterminal, Rule, Symbol, format_symbol
 from .streams import read_lines
 
 EMPTY = "''"
+
+LEAST_WEIGHT, GREATEST_WEIGHT = 1e-100, 1e100
+"""The range of weights that can be divided by their sum without trouble."""
 
 _TOKEN = re.compile(
     r"""\s+ | \#.*
@@ -47,14 +50,9 @@ def read_grammar(path: Path) -> PCFG:
     """The grammar in a file, plain or gzipped.
 
     Raises:
-        PrepareError: the file cannot be opened, holds no grammar, or see :func:`.streams.read_blocks`; the
-            message has the line.
+        PrepareError: the file holds no grammar, or see :func:`.streams.read_blocks`; the message has the line.
     """
-    try:
-        text = "\n".join(read_lines(path))
-    except OSError as error:
-        raise PrepareError(f"--grammar {path}: {error.strerror}") from error
-    return parse_grammar(text, str(path))
+    return parse_grammar("\n".join(read_lines(path)), str(path))
 
 
 def parse_grammar(text: str, name: str = "grammar") -> PCFG:

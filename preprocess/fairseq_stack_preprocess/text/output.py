@@ -103,17 +103,6 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         raise
 
 
-def check_target(target: Path, *, force: bool = False) -> None:
-    """Raise PrepareError if :func:`output_folder` would refuse ``target``, without writing anything."""
-    target = Path(os.path.realpath(target))
-    _check_existing(target, force)
-    parent = next(parent for parent in target.parents if os.path.lexists(parent))
-    if not parent.is_dir():
-        raise PrepareError(f"cannot write to {parent}: Not a directory")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise PrepareError(f"cannot write to {parent}: Permission denied")
-
-
 @contextlib.contextmanager
 def _refused(problem: str) -> Iterator[None]:
     try:

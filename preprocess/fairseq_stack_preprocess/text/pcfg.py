@@ -8,9 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-LEAST_WEIGHT, GREATEST_WEIGHT = 1e-100, 1e100
-"""The range of weights that can be divided by their sum without trouble."""
-
 
 @dataclass(frozen=True, order=True)
 class Nonterminal:
@@ -45,9 +42,6 @@ class PCFG:
         rules: the rules. Equal rules are joined and their weights added.
         start: the nonterminal that derivations start from.
         normalise: divide the weights of the rules with one left side by their sum.
-
-    Raises:
-        ValueError: a weight is not a positive number or is out of range, or a nonterminal has no rule.
     """
 
     def __init__(self, rules: Iterable[Rule], start: Nonterminal, *, normalise: bool = True) -> None:
@@ -55,21 +49,11 @@ class PCFG:
             lambda: defaultdict(float)
         )
         for rule in rules:
-            if not rule.weight > 0 or (normalise and not LEAST_WEIGHT <= rule.weight <= GREATEST_WEIGHT):
-                raise ValueError(
-                    f"a weight must be from {LEAST_WEIGHT} to {GREATEST_WEIGHT}, got {rule.weight}: {rule}"
-                )
             weights[rule.left][rule.right] += rule.weight
         self.start = start
         self._weights: Mapping[Nonterminal, Mapping[tuple[Symbol, ...], float]] = (
             {left: _normalised(sides) for left, sides in weights.items()} if normalise else weights
         )
-        self._check_nonterminals()
-
-    def _check_nonterminals(self) -> None:
-        for symbol in (self.start, *(symbol for rule in self.rules for symbol in rule.right)):
-            if isinstance(symbol, Nonterminal) and symbol not in self._weights:
-                raise ValueError(f"the nonterminal {symbol.name} has no rule")
 
     @cached_property
     def rules(self) -> Sequence[Rule]:

@@ -8,8 +8,6 @@ like (unless they are to be kept like other characters), a gzip file that ends e
 from __future__ import annotations
 
 import gzip
-import os
-import stat
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
@@ -25,27 +23,10 @@ SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters at which other programs, such as Python's ``splitlines``, end a line without a line feed."""
 
 
-def kind_of(path: Path) -> str | None:
-    """The kind of thing at a path, if it is not a file; None for a file, or if nothing is there."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return f"a link to {os.readlink(path)}, which is missing" if path.is_symlink() else None
-    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    kinds |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-    return kinds.get(stat.S_IFMT(mode))
-
-
 def require_file(path: Path) -> None:
-    """Raise PrepareError unless the path is a regular file, which can be read more than once.
-
-    Raises:
-        OSError: the path cannot be looked up.
-    """
-    kind = kind_of(path)
-    if kind is not None:
-        raise PrepareError(f"{path} is {kind}, expected a file")
-    path.stat()
+    """Raise PrepareError unless the path is a regular file, which can be read more than once."""
+    if not path.is_file():
+        raise PrepareError(f"{path} is not a file")
 
 
 def open_bytes(path: Path) -> gzip.GzipFile | BufferedReader:

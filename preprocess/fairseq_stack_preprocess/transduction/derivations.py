@@ -55,12 +55,7 @@ class Derivations:
         The tree grows level by level: in the order of the string, each nonterminal takes one random number, which
         chooses among its rules by their shares of the derivations that the levels below allow. This order is the
         authors', so that the same random numbers give their strings.
-
-        Raises:
-            ValueError: there is none.
         """
-        if not self.count(depth):
-            raise ValueError(f"the grammar has no derivation of at most depth {depth}")
         form: list[Item] = [self._start]
         for levels in range(depth - 1, 0, -1):
             grown: list[Item] = []
@@ -76,9 +71,6 @@ class Derivations:
         """Draw a string, uniform over the distinct strings with a derivation of at most this depth.
 
         A drawn derivation is kept with probability 1 / (number of derivations of its string).
-
-        Raises:
-            ValueError: there is none.
         """
         while True:
             string = self.draw(rng, depth)

@@ -26,18 +26,10 @@ class Alphabet:
 
 @dataclass(frozen=True)
 class Pair:
-    """An input and its target.
-
-    Raises:
-        ValueError: they differ in length.
-    """
+    """An input and its target, of the same length."""
 
     input: Word
     target: Word
-
-    def __post_init__(self) -> None:
-        if len(self.input) != len(self.target):
-            raise ValueError(f"an input of {len(self.input)} symbols has a target of {len(self.target)}")
 
 
 @dataclass(frozen=True)

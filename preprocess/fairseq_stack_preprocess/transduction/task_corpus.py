@@ -26,7 +26,7 @@ from .pair_files import binarise, write_pairs, write_task
 from .pairs import Alphabet, Pair, Source
 from .task_options import AUTHORS, CORPUS, GREATEST_LENGTH, Options
 
-__all__ = ["CORPUS", "Options", "generate", "plan", "prepare"]
+__all__ = ["CORPUS", "Options", "generate", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -125,17 +125,3 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             splits=splits,
             dropped=corpus.dropped,
         ).write(new)
-
-
-def plan(options: Options) -> Iterator[str]:
-    """Lines that say what would be written.
-
-    Raises:
-        PrepareError: see :func:`sources`.
-    """
-    by_split = sources(options)
-    alphabet = by_split["train"].alphabet
-    yield f"alphabet: {len(alphabet.symbols)} symbols; blank {alphabet.blank}; scored {' '.join(alphabet.scored)}"
-    for split in SPLITS:
-        drawn = "the authors'" if split == "test" and options.test_set == AUTHORS else "drawn"
-        yield f"{split}: {sizes_of(options)[split]} pairs, {drawn}, of at most {by_split[split].longest} symbols"

@@ -30,7 +30,6 @@ from .side_files import (
     Sentence,
     SplitReport,
     TreeFile,
-    describe_files,
     find_mrg_files,
     read_sentences,
     write_classes_as_text,
@@ -210,13 +209,3 @@ def _manifest(
         inputs={name: sha256_of(path) for name, path in sorted(inputs.items())},
         more={"fingerprint_of_train": {**asdict(fingerprint), "is_dyer_2016": fingerprint == DYER_2016}},
     )
-
-
-def plan(options: Options) -> Iterator[str]:
-    """What a run would read, in readable lines; nothing is written, and no file is opened."""
-    files = find_files(options)
-    for split in SPLITS:
-        yield describe_files(split, files[split])
-    missing = missing_sections(files)
-    if missing:
-        yield f"no file of section {_name_sections(missing)}"

@@ -11,7 +11,7 @@ Files in ``text/``, for each split, one line per sentence:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -85,13 +85,6 @@ def find_mrg_files(folder: Path) -> list[Path]:
     """All files in the folder, at any depth, that end in ``.mrg`` or ``.mrg.gz``, sorted."""
     paths = (path for path in folder.rglob("*") if path.name.lower().endswith(MRG_SUFFIXES) and path.is_file())
     return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
-
-
-def describe_files(split: str, files: Sequence[TreeFile]) -> str:
-    """How many files a split has, which, and how large they are, in a line for people."""
-    size = sum(file.path.stat().st_size for file in files)
-    names = files[0].name if len(files) == 1 else f"{files[0].name} .. {files[-1].name}"
-    return f"{split}: {len(files)} file{'s' * (len(files) > 1)}, {size:,} bytes: {names}"
 
 
 def read_sentences(files: Iterable[TreeFile]) -> Iterator[Sentence]:

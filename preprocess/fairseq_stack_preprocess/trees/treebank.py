@@ -31,7 +31,6 @@ from ..text.streams import read_lines, require_file
 from .side_files import (
     SplitReport,
     TreeFile,
-    describe_files,
     find_mrg_files,
     read_sentences,
     write_classes_as_text,
@@ -216,10 +215,3 @@ def _manifest(
         inputs=inputs,
         packages=() if not options.in_pieces() else ("tokenizers",) if options.gpt2 else ("sentencepiece",),
     )
-
-
-def plan(options: Options) -> Iterator[str]:
-    """What a run would read, in readable lines; nothing is written, and no file of trees is opened."""
-    for split, files in find_files(options).items():
-        yield describe_files(split, files)
-    read_cutter(options.piece_model, options.gpt2)

@@ -122,7 +122,7 @@ def write_split_in_pieces(text: Path, split: str, cutter: PieceCutter) -> tuple[
             cut = cutter.cut(words.split(" "), ", line ".join(origin.split("\t")))
             lengths = [len(word) for word in cut]
             pieces = list(chain.from_iterable(cut))
-            nodes = piece_spans(parse_spans(spans, f"{split}.word-spans"), lengths)
+            nodes = piece_spans(parse_spans(spans), lengths)
             tokens.update(pieces)
             longest = max(longest, len(pieces))
             deepest = max(deepest, *depths(nodes, len(pieces)))

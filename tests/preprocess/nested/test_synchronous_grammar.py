@@ -90,25 +90,3 @@ def test_features_are_expanded_alike_on_both_sides_and_share_the_weight() -> Non
         Rule("X[m]", ("Y[m pl]", "Y[f pl]"), (0, 1), (1, 0), 3.0),
     ]
     assert len(rules) == 4 + 4
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ("1 | S | A#1", "needs 4 or 5 cells, got 3"),
-        ("1 | S | A#1 B#2 | #1", "different links"),
-        ("1 | S | A#1 B#1 | #1", "different links"),
-        ("1 | S[x | a | b", "not a nonterminal"),
-        ("many | S | a | b", "could not convert"),
-        ("1 | S | a | b | sometimes", "unknown condition sometimes"),
-    ],
-)
-def test_table_errors(table: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        list(expand_table(table, {}, {}))
-
-
-def test_impossible_nesting() -> None:
-    grammar = SynchronousGrammar([Rule("S", (), ("a",), ("b",), 1.0)], "S", set())
-    with pytest.raises(ValueError, match="no derivation from S has a nesting of exactly 1"):
-        grammar.sample(random.Random(0), 1)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text import output
 from fairseq_stack_preprocess.text.manifest import Manifest
-from fairseq_stack_preprocess.text.output import check_target, output_folder, write_lines
+from fairseq_stack_preprocess.text.output import output_folder, write_lines
 from tests.preprocess.corpus_folders import names
 
 
@@ -55,23 +54,13 @@ def test_target_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     ("target", "force", "message"),
     [
         ("file/out", False, r"cannot write to .*file: Not a directory$"),
-        ("file/more/out", False, r"cannot write to .*file: Not a directory$"),
+        ("file/more/out", False, r"cannot make the folder .*file/more: Not a directory$"),
         ("file", False, "file already exists; give --force"),
         ("file", True, "file is not a folder"),
     ],
 )
-def test_check_refuses_what_writing_would_refuse(target: str, force: bool, message: str, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written(target: str, force: bool, message: str, tmp_path: Path) -> None:
     write_lines(tmp_path / "file", ["text"])
     with pytest.raises(PrepareError, match=message):
-        check_target(tmp_path / target, force=force)
-    with pytest.raises(PrepareError):
         write(tmp_path / target, "new", force=force)
     assert names(tmp_path) == ["file"]
-
-
-def test_check_of_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_target(tmp_path / "new" / "out")
-    monkeypatch.setattr(output.os, "access", lambda path, mode: False)
-    with pytest.raises(PrepareError, match=r"cannot write to .*: Permission denied$"):
-        check_target(tmp_path / "new" / "out")
-    assert names(tmp_path) == []

@@ -11,7 +11,7 @@ import pytest
 
 from fairseq_stack_preprocess.cfl import language_corpus
 from fairseq_stack_preprocess.errors import PrepareError
-from fairseq_stack_preprocess.text.output import check_target, output_folder
+from fairseq_stack_preprocess.text.output import output_folder
 from tests.preprocess.corpus_folders import manifest_of, small, snapshot
 
 OPTIONS = small()
@@ -52,11 +52,10 @@ def test_a_folder_with_anything_else_is_refused_and_named(
     change(corpus)
     before = snapshot(corpus.parent)
     monkeypatch.setattr(language_corpus, "generate", lambda options: pytest.fail("work was begun"))
-    for refuse in (check_target, lambda target, force: language_corpus.prepare(OTHER, target, force=force)):
-        with pytest.raises(PrepareError) as caught:
-            refuse(corpus, force=True)
-        assert message in str(caught.value)
-        assert "\n" not in str(caught.value)
+    with pytest.raises(PrepareError) as caught:
+        language_corpus.prepare(OTHER, corpus, force=True)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert snapshot(corpus.parent) == before
 
 
@@ -91,8 +90,8 @@ def test_links_that_lead_in_a_circle_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     for force, message in ((False, "already exists"), (True, "is not a folder")):
-        with pytest.raises(PrepareError, match=message):
-            check_target(tmp_path / "a", force=force)
+        with pytest.raises(PrepareError, match=message), output_folder(tmp_path / "a", force=force):
+            pass
 
 
 def test_a_manifest_that_names_files_elsewhere_harms_none(corpus: Path, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_stack.inspection.brackets import bracketed
-from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees.brackets import clean, read_trees, tagged_words
 from fairseq_stack_preprocess.trees.spans import (
     Span,
@@ -112,7 +111,7 @@ def binary_trees(draw: st.DrawFn) -> tuple[list[Span], int]:
 def test_round_trips(tree: tuple[list[Span], int], data: st.DataObject) -> None:
     spans, tokens = tree
     assert len(spans) == tokens - 1
-    assert parse_spans(format_spans(spans), "here") == spans
+    assert parse_spans(format_spans(spans)) == spans
     assert spans_of_attachments(attachments(spans, tokens)) == spans
     row = depths(spans, tokens)
     assert math.fsum(2.0**-depth for depth in row) == 1
@@ -134,9 +133,3 @@ def words_again(spans: list[Span], pieces: list[int]) -> list[Span]:
 def test_impossible_attachments(attached: list[int]) -> None:
     with pytest.raises(ValueError, match="attaches to"):
         spans_of_attachments(attached)
-
-
-@pytest.mark.parametrize("line", ["1", "1-x", "2-1", "0-3", "1-2,3-4", "-1-2"])
-def test_lines_that_are_no_spans(line: str) -> None:
-    with pytest.raises(PrepareError, match=r"train\.spans, line 3: expected spans such as 1-2, got "):
-        parse_spans(f"1-2 {line}", "train.spans, line 3")
