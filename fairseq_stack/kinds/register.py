@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial
 
-from fairseq_stack.kinds.kind import WINDOW, Kind, Size
+from fairseq_stack.kinds.kind import Kind, Size
 from fairseq_stack.modules import (
     DeltaAttention,
     DeltaStackAttention,
@@ -149,20 +148,10 @@ def register(kind: Kind) -> None:
     """Let layer lists name a kind.
 
     Raises:
-        ValueError: its name is taken or is not in lower-case letters, it has a wrong number of examples of sizes,
-            or another kind uses a letter of its sizes for something else.
+        ValueError: its name is taken.
     """
     if kind.name in _KINDS:
         raise ValueError(f"another kind of layer already has the name {kind.name!r}")
-    if not re.fullmatch("[a-z]+", kind.name):
-        raise ValueError(f"the name of a kind of layer: expected lowercase letters, got {kind.name!r}")
-    if not kind.examples or any(len(sizes) != len(kind.sizes) for sizes in kind.examples):
-        raise ValueError(f"{kind.name}: expected examples of {len(kind.sizes)} sizes, got {kind.examples}")
-    taken = [WINDOW, *(size for known in _KINDS.values() for size in known.sizes)]
-    meanings = {size.letter: size.meaning for size in taken}
-    for size in kind.sizes:
-        if meanings.get(size.letter, size.meaning) != size.meaning:
-            raise ValueError(f"{kind.name}: the letter {size.letter} already means {meanings[size.letter]}")
     _KINDS[kind.name] = kind
 
 

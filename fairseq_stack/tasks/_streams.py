@@ -59,31 +59,24 @@ class Segments(Dataset[dict[str, Any]]):
         stream: the stream.
         batch_size: B.
         length: D; the last segment may be shorter.
-        truncate: leave out what makes rows or segments unequal: the last tokens of the stream, and of each row.
 
     Raises:
         UserError: the stream is too short.
     """
 
-    def __init__(self, stream: TextStream, batch_size: int, length: int, truncate: bool = False) -> None:
+    def __init__(self, stream: TextStream, batch_size: int, length: int) -> None:
         tokens = stream.tokens
-        least = batch_size * length if truncate else batch_size
-        if len(tokens) < least:
-            options = f"--batch-size {batch_size}"
-            if truncate:
-                options += f" --tokens-per-sample {length} --truncate-data"
-            raise UserError(f"{stream.name}: expected at least {least:,} tokens with {options}, got {len(tokens):,}")
-        if truncate:
-            tokens = tokens[: len(tokens) // batch_size * batch_size]
+        if len(tokens) < batch_size:
+            raise UserError(
+                f"{stream.name}: expected at least {batch_size:,} tokens with --batch-size {batch_size}, got "
+                f"{len(tokens):,}"
+            )
         row = -(-len(tokens) // batch_size)
         padding = tokens.new_full((batch_size * row - len(tokens),), stream.padding)
         before = torch.cat([tokens.new_tensor([stream.end]), tokens[:-1]])
-        used = row // length * length if truncate else row
         self.padding = stream.padding
         self.length = length
-        self.targets, self.inputs = (
-            torch.cat([part, padding]).view(batch_size, row)[:, :used] for part in (tokens, before)
-        )
+        self.targets, self.inputs = (torch.cat([part, padding]).view(batch_size, row) for part in (tokens, before))
         self.num_tokens = int(self.targets.ne(stream.padding).sum())
 
     def __len__(self) -> int:

@@ -41,10 +41,6 @@ class StackTruncatedBPTTConfig(StackLanguageModelingConfig):
     tokens_per_sample: int = field(
         default=35, metadata={"help": "the length of a segment: gradients flow back through at most this many tokens"}
     )
-    truncate_data: bool = field(
-        default=False,
-        metadata={"help": "leave out the last tokens of the stream, and of each row, so that all segments are equal"},
-    )
 
 
 @register_task(TASK, dataclass=StackTruncatedBPTTConfig)
@@ -125,7 +121,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
                 f"--task {TASK}: expected --batch-size, the number of rows of a stream, "
                 + ("and not --max-tokens" if max_sentences else f"got --max-tokens {max_tokens}")
             )
-        segments = Segments(dataset, max_sentences, self.args.tokens_per_sample, self.args.truncate_data)
+        segments = Segments(dataset, max_sentences, self.args.tokens_per_sample)
         logger.info(
             f"{dataset.name}: {segments.num_tokens:,} of {len(dataset):,} tokens, in {max_sentences:,} rows and "
             f"{len(segments):,} segments"

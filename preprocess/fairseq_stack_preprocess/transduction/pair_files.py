@@ -22,9 +22,6 @@ from .pairs import Alphabet, Pair
 
 SOURCE, TARGET = "input", "target"
 VOCABULARY_NAME = "vocabulary.txt"
-
-GREATEST_INPUT = 100_000
-"""More symbols than any input has; buffered networks get all inputs padded to the length that ``task.json`` gives."""
 TASK_NAME = "task.json"
 
 
