@@ -3,20 +3,17 @@
 fairseq reads the types of options at run time: annotations must not be postponed.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_stack.criterions._words import losses_of_words
+from fairseq_stack.criterions._words import log_losses, losses_of_words
 from fairseq_stack.errors import UserError
 from fairseq_stack.modules import (
     AutomatonStackAttention,
@@ -85,12 +82,7 @@ class OperationCrossEntropyCriterion(FairseqCriterion):
     @staticmethod
     def reduce_metrics(logging_outputs: Sequence[dict[str, Any]]) -> None:
         """Log the losses of all workers together."""
-        totals = {name: sum(log.get(name, 0) for log in logging_outputs) for name in logging_outputs[0]}
-        size, tokens = totals["sample_size"], totals["ntokens"]
-        metrics.log_scalar("loss", totals["loss"] / size / math.log(2), size, round=3)
-        for name in ("nll_loss", "operation_loss"):
-            metrics.log_scalar(name, totals[name] / tokens / math.log(2), tokens, round=3)
-        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
+        log_losses(logging_outputs, "operation_loss")
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:

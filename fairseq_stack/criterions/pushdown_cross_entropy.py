@@ -3,19 +3,17 @@
 fairseq reads the types of options at run time: annotations must not be postponed.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_stack.criterions._words import losses_of_words
+from fairseq_stack.criterions._words import log_losses, losses_of_words
 from fairseq_stack.modules import attachment_log_probabilities
 
 SOFTMAXES = ChoiceEnum(["legal", "all"])
@@ -82,13 +80,8 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
         """Log the losses of all workers together."""
-        totals = {name: sum(log.get(name, 0) for log in logging_outputs) for name in logging_outputs[0]}
-        size, tokens, words = totals["sample_size"], totals["ntokens"], totals["words"]
-        metrics.log_scalar("loss", totals["loss"] / size / math.log(2), size, round=3)
-        for name in ("nll_loss", "attach_loss"):
-            metrics.log_scalar(name, totals[name] / tokens / math.log(2), tokens, round=3)
-        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
-        if words:
+        totals = log_losses(logging_outputs, "attach_loss")
+        if words := totals["words"]:
             metrics.log_scalar("attach_accuracy", torch.as_tensor(totals["right"] / words), words, round=4)
 
     @staticmethod

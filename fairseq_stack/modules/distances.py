@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from fairseq_stack.modules.positions import sinusoids
+from fairseq_stack.modules.positions import SinusoidTable, sinusoids
 
 
 class DistanceScores(nn.Module):
@@ -20,28 +20,25 @@ class DistanceScores(nn.Module):
 
     def __init__(self, model_size: int, num_heads: int, query_size: int) -> None:
         super().__init__()
-        self.model_size = model_size
         self.num_heads = num_heads
         self.projection = nn.Linear(model_size, num_heads * query_size, bias=False)
-        self._table = torch.empty(0)
+        self._table = SinusoidTable(_sinusoids_before, model_size)
 
     def forward(self, queries: Tensor, num_keys: int) -> Tensor:
         """The scores (B, H, m, n) of queries (B, H, m, s), which belong to the last m of n = ``num_keys`` tokens.
 
         The scores of keys that come after a query mean nothing.
         """
-        by_distance = self.projection(self._sinusoids(num_keys)).view(num_keys, self.num_heads, -1)
+        table = self._table.rows(num_keys, self.projection.weight)[:num_keys].flip(0)
+        by_distance = self.projection(table).view(num_keys, self.num_heads, -1)
         return _from_distances(torch.einsum("bhms,nhs->bhmn", queries, by_distance))
 
-    def _sinusoids(self, length: int) -> Tensor:
-        """p_{-(n-1)}, ..., p_0 (n, model_size), which are kept for later calls."""
-        like = self.projection.weight
-        table = self._table
-        if table.dtype != like.dtype or table.device != like.device or len(table) < length:
-            table = sinusoids(max(length, 2 * len(table)), self.model_size).flip(0)
-            table[:, ::2] *= -1
-            self._table = table = table.to(like)
-        return table[len(table) - length :]
+
+def _sinusoids_before(length: int, size: int) -> Tensor:
+    """p_0, p_{-1}, ... p_{-(n-1)}, (n, size)."""
+    table = sinusoids(length, size)
+    table[:, ::2] *= -1
+    return table
 
 
 def _from_distances(scores: Tensor) -> Tensor:

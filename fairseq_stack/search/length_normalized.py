@@ -102,7 +102,7 @@ class LengthNormalizedBeamSearchGenerator:
             models: ignored, as in fairseq's own generator; the models of the constructor are used.
             sample: a batch of fairseq, which must have ``sample["net_input"]["src_tokens"]``, (B, S).
             prefix_tokens: (B, P), padded with pad: what each output must start with.
-            constraints: must be ``None``.
+            constraints: not used; the tasks refuse them.
             bos_token: first input of the decoder, EOS if ``None``.
 
         Returns:
@@ -112,11 +112,9 @@ class LengthNormalizedBeamSearchGenerator:
             the model returns none; ``alignment``, empty; ``finished``, False if the EOS was only added to close it.
 
         Raises:
-            ValueError: there are constraints; the minimal length exceeds the maximal one; the model returns
-                NaN; or nothing that is allowed has a positive probability.
+            ValueError: the minimal length exceeds the maximal one; the model returns NaN; or nothing that is allowed
+                has a positive probability.
         """
-        if constraints is not None:
-            raise ValueError("constraints: expected None, since this search has no constrained decoding")
         max_lengths = self._max_lengths(sample["net_input"])
         batch_size, device = max_lengths.numel(), max_lengths.device
         bos = self.eos if bos_token is None else bos_token
@@ -155,8 +153,6 @@ class LengthNormalizedBeamSearchGenerator:
 
     def _max_lengths(self, net_input: dict[str, Any]) -> Tensor:
         """The maximal number of tokens (B,), EOS not counted, of each sentence."""
-        if "src_tokens" not in net_input:
-            raise ValueError(f"net_input: expected a key 'src_tokens', got {sorted(net_input)}")
         source_lengths = net_input["src_tokens"].ne(self.pad).sum(dim=1)
         lengths = (self.max_len_a * source_lengths.double() + self.max_len_b).long()
         lengths = lengths.clamp(max=self.model.max_decoder_positions() - 1)

@@ -11,7 +11,6 @@ from fairseq.sequence_generator import SequenceGenerator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from tests.search.reference import (
     BOS,
     EOS,
@@ -171,18 +170,6 @@ class TestErrors:
     def test_options(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
             search([scripted_model()], SOURCES, **options)
-
-    def test_constraints(self) -> None:
-        model = scripted_model()
-        generator = LengthNormalizedBeamSearchGenerator([model], model.decoder.dictionary)
-        with pytest.raises(ValueError, match="constraints: expected None"):
-            generator.generate([model], make_sample(SOURCES), constraints=torch.zeros(4, 1))
-
-    def test_sample_without_source_tokens(self) -> None:
-        model = scripted_model()
-        generator = LengthNormalizedBeamSearchGenerator([model], model.decoder.dictionary)
-        with pytest.raises(ValueError, match="expected a key 'src_tokens', got \\['features'\\]"):
-            generator.generate([model], {"net_input": {"features": torch.zeros(1, 2, 3)}})
 
     def test_nan(self) -> None:
         def table(source: Tokens, history: Tokens) -> list[float]:

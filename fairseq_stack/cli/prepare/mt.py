@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack_preprocess.errors import PrepareError, require_at_least, require_at_most
+from fairseq_stack_preprocess.errors import PrepareError, require_at_least
 from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.mt import translation_corpus as corpus
 from fairseq_stack_preprocess.mt.presets import PRESETS
@@ -34,7 +34,6 @@ examples:
   fairseq-stack prepare mt data/multi30k --source de --target en \\
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""
 
-MOST_WORKERS = 1000
 PIECES = ("pieces", "piece_threshold", "hard_limit", "piece_normalization", "joint")
 
 
@@ -119,7 +118,6 @@ def _add_switch(group: Any, flag: str, meaning: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the corpus and return the exit code."""
     require_at_least("--workers", args.workers, 1)
-    require_at_most("--workers", args.workers, MOST_WORKERS)
     if args.like is not None:
         refuse(args, PIECES, "has no effect with --like")
     if args.preset is None:

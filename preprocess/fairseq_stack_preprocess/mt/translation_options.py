@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PrepareError, require_ranges
-from ..text.sentence_pieces import MOST_PIECES
 from .pair_filters import PairFilter
 
 CORPUS = "mt"
@@ -85,7 +84,7 @@ class Options:
         if self.max_ratio is not None and not self.max_ratio >= 1:
             raise PrepareError(f"--max-ratio must be at least 1, got {self.max_ratio:g}")
         require_ranges(self, max_chars=(1, None), sample=(1, None), limit=(1, None), seed=(0, None))
-        require_ranges(self, pieces=(2, MOST_PIECES), piece_threshold=(0, None))
+        require_ranges(self, pieces=(2, None), piece_threshold=(0, None))
         if self.normalization not in NORMALIZATIONS:
             raise PrepareError(
                 f"--normalization: expected one of {', '.join(NORMALIZATIONS)}, got {self.normalization!r}"

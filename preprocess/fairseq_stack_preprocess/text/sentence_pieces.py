@@ -18,9 +18,6 @@ from .streams import require_file
 
 LINES_AT_A_TIME = 10_000
 
-MOST_PIECES = 10_000_000
-"""More pieces than any text has; SentencePiece counts them in 32 bits."""
-
 MOST_UNKNOWN = 0.005
 """The share of unknown pieces in a text above which there is a warning."""
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from ..errors import PrepareError
 
 CHUNK_BYTES = 1 << 20
-LONGEST_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -73,8 +72,6 @@ def read_blocks(path: Path, *, keep_separators: bool | None = None) -> Iterator[
                 line += block.count(b"\n")
             else:
                 rest += chunk
-                if len(rest) > LONGEST_LINE_BYTES:
-                    raise PrepareError(f"{path}, line {line}: longer than {LONGEST_LINE_BYTES} bytes; is this text?")
     if rest:
         yield _decode(rest, path, line, keep_separators)
     elif line == 1:

@@ -26,7 +26,7 @@ from ..text.binarise import binarise_language
 from ..text.byte_pieces import TOKENIZER_FILES
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder
-from ..text.sentence_pieces import MOST_PIECES, count_unknown, train_model, write_dictionary
+from ..text.sentence_pieces import count_unknown, train_model, write_dictionary
 from ..text.streams import read_lines, require_file
 from .side_files import (
     SplitReport,
@@ -75,7 +75,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_ranges(self, limit=(1, None), pieces=(2, MOST_PIECES))
+        require_ranges(self, limit=(1, None), pieces=(2, None))
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
         if self.gpt2 is not None and (self.pieces is not None or self.piece_model is not None):

@@ -123,15 +123,6 @@ def test_empty_file(name: str, tmp_path: Path) -> None:
         lines_of(tmp_path / name)
 
 
-def test_line_without_end_is_refused_before_it_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streams, "LONGEST_LINE_BYTES", 1 << 21)
-    (tmp_path / "text").write_bytes(b"a\n" + b"x" * (5 << 20))
-    with pytest.raises(PrepareError, match=r"line 2: longer than 2097152 bytes; is this text\?"):
-        lines_of(tmp_path / "text")
-
-
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"A sentence of some length, as they are in a corpus.\n" * 600_000)
     tracemalloc.start()
