@@ -85,7 +85,8 @@ class StackModel(PreTrainedModel, GenerationMixin):
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
         """As of transformers, with a module that names this package's classes, and files that others can read."""
         super().save_pretrained(save_directory, *args, **kwargs)
-        write_remote_module(Path(save_directory))
+        with written_whole(Path(save_directory, f"{REMOTE_MODULE}.py")) as file:
+            file.write(b"from fairseq_stack.huggingface import *  # noqa: F403\n")
         readable = Path(save_directory, "config.json").stat().st_mode
         for path in Path(save_directory).glob("*.safetensors"):
             path.chmod(readable)
@@ -159,7 +160,7 @@ class StackForCausalLM(StackModel):
         if cache is None and (self.config.use_cache if use_cache is None else use_cache):
             cache = StackCache()
         logits = self.model(input_ids, padding) if cache is None else cache.extend(self.model, input_ids, padding)
-        logits = logits[:, kept(logits_to_keep)]
+        logits = logits[:, slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep]
         loss = None
         if labels is not None:
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
@@ -192,14 +193,3 @@ def padding_of(attention_mask: Tensor | None, tokens: Tensor, cache: StackCache 
     if cache is not None and cache.get_seq_length():
         return torch.zeros_like(tokens, dtype=torch.bool)
     return None
-
-
-def kept(logits_to_keep: int | Tensor) -> slice | Tensor:
-    """The index of the logits that transformers wants."""
-    return slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-
-
-def write_remote_module(folder: Path) -> None:
-    """Write the module that ``trust_remote_code`` imports."""
-    with written_whole(folder / f"{REMOTE_MODULE}.py") as file:
-        file.write(b"from fairseq_stack.huggingface import *  # noqa: F403\n")
