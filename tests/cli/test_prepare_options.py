@@ -174,7 +174,7 @@ MISTAKES = {
     f"{MT} --like x --pieces 9": "--pieces has no effect with --like",
     "mt out --preset europarl-dusell-2024 --workers 0": "--workers must be at least 1, got 0",
     "ptb out --raw nowhere": "--raw nowhere is not a folder",
-    f"lm out {FILES}": "x: No such file or directory",
+    f"lm out {FILES}": "x is not a file",
     f"{TREES} --piece-model nowhere": "--train x: no such file or folder",
     "treebank out --train bad --valid bad --test bad --piece-model nowhere": "nowhere is not a file",
     "treebank out --train bad --valid bad --test bad --gpt2 nowhere": "--gpt2 nowhere: expected a folder with",

@@ -116,9 +116,7 @@ def test_reads_what_stacks_are_called(listed: list[Layer]) -> None:
     ],
 )
 def test_errors_of_stacks_name_the_position(text: str, position: int) -> None:
-    with pytest.raises(
-        UserError, match=rf"^stacks '.*': .* at position {position}, .*for example 'sup-10\+nd-2-3-5'"
-    ):
+    with pytest.raises(UserError, match=rf"^stacks '.*': .* at position {position}, .*for example 'sup-10\+nd-2-3-5'"):
         parse_stacks(text)
 
 

@@ -130,7 +130,7 @@ def test_a_missing_file(tmp_path: Path, server: Server) -> None:
     (data / "ptb.test.txt").unlink()
     done = experiment(server, "ptb", tmp_path / "out", data=data)
     assert done.returncode == 1
-    assert "fairseq-stack: error: " in done.stderr and "ptb.test.txt: No such file" in done.stderr
+    assert "fairseq-stack: error: " in done.stderr and "ptb.test.txt is not a file" in done.stderr
     assert not list((tmp_path / "out").glob("*/corpus"))
 
 

@@ -34,7 +34,9 @@ def add_parser(corpora: Subparsers) -> None:
         epilog=EXAMPLE,
     )
     for split in SPLITS:
-        parser.add_argument(f"--{split}", type=Path, metavar="FILE", required=True, help=f"the text of {split}")
+        parser.add_argument(
+            f"--{split}", type=Path, metavar="FILE", required=split != "test", help=f"the text of {split}"
+        )
     parser.add_argument(
         "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
     )

@@ -24,7 +24,7 @@ from ..text.binarise import binarise_language
 from ..text.fairseq_words import check_white_space, check_word
 from ..text.manifest import Manifest, options_without, sha256_of
 from ..text.output import corpus_folder, write_lines
-from ..text.sentence_pieces import MOST_PIECES, Encoder, count_unknown, read_model, train_model, write_dictionary
+from ..text.sentence_pieces import Encoder, count_unknown, read_model, train_model, write_dictionary
 from ..text.streams import read_lines, require_file
 
 CORPUS = "lm"
@@ -37,7 +37,7 @@ class Options:
     """The options of the corpus.
 
     Attributes:
-        train: the file with the sentences of train (likewise ``valid``, ``test``).
+        train: the file with the sentences of train (likewise ``valid`` and ``test``; None: there is no test).
         stream: whether a split is written as one line.
         pieces: train a SentencePiece model of at most this many pieces; None: the tokens are words.
         piece_model: use this SentencePiece model.
@@ -50,7 +50,7 @@ class Options:
 
     train: Path
     valid: Path
-    test: Path
+    test: Path | None = None
     stream: bool = False
     pieces: int | None = None
     piece_model: Path | None = None
@@ -58,7 +58,7 @@ class Options:
     binarise: bool = True
 
     def __post_init__(self) -> None:
-        require_ranges(self, limit=(1, None), pieces=(2, MOST_PIECES))
+        require_ranges(self, limit=(1, None), pieces=(2, None))
         if self.pieces is not None and self.piece_model is not None:
             raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
         if self.stream and self.in_pieces():
@@ -70,7 +70,8 @@ class Options:
 
     def paths(self) -> dict[str, Path]:
         """The file of each split."""
-        return {"train": self.train, "valid": self.valid, "test": self.test}
+        paths = {"train": self.train, "valid": self.valid, "test": self.test}
+        return {split: path for split, path in paths.items() if path is not None}
 
 
 def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
@@ -80,20 +81,18 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
         PrepareError: a file cannot be read (:mod:`.streams`), or holds no sentence; a word would mislead fairseq, or is
             ``<eos>`` in a stream; see :mod:`.sentence_pieces` and :func:`.output.corpus_folder`; or binarising failed.
     """
-    for path in options.paths().values():
+    paths = options.paths()
+    for path in paths.values():
         require_file(path)
-    dropped = {split: Counter[str]() for split in SPLITS}
+    dropped = {split: Counter[str]() for split in paths}
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         text = new / TEXT
         encoder = _write_model(new, options) if options.in_pieces() else None
-        written = {split: _write(text, split, options, encoder, dropped[split]) for split in SPLITS}
+        written = {split: _write(text, split, options, encoder, dropped[split]) for split in paths}
         train, _ = written["train"]
+        known = train.keys() if encoder is None else encoder.pieces()
         splits = {
-            split: {
-                **counts,
-                "tokens_not_in_train": sum(count for token, count in tokens.items() if token not in train),
-                **({} if encoder is None else count_unknown(tokens, encoder.pieces(), f"{CORPUS}: {split}")),
-            }
+            split: counts | count_unknown(tokens, known, f"{CORPUS}: {split}")
             for split, (tokens, counts) in written.items()
         }
         dictionary = None
@@ -101,13 +100,13 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             dictionary = text / "vocabulary.txt"
             write_dictionary(encoder.pieces(), train, dictionary)
         if options.binarise:
-            binarise_language(new, dictionary=dictionary)
+            binarise_language(new, dictionary=dictionary, splits=list(paths))
         Manifest(
             corpus=CORPUS,
             options=options_without(options, *SPLITS, "piece_model"),
             splits=splits,
             dropped=dropped,
-            inputs={f"{split}/{path.name}": sha256_of(path) for split, path in options.paths().items()},
+            inputs={f"{split}/{path.name}": sha256_of(path) for split, path in paths.items()},
             packages=("sentencepiece",) if options.in_pieces() else (),
         ).write(new)
 

@@ -133,13 +133,13 @@ def write_dictionary(pieces: Iterable[str], counts: Counter[str], path: Path) ->
     write_lines(path, (f"{piece} {counts[piece]}" for piece in words))
 
 
-def count_unknown(pieces: Counter[str], known: Collection[str], label: str) -> dict[str, float]:
-    """The number and the share of pieces that are not ``known``, for the manifest; also said on standard error."""
-    unknown = sum(count for piece, count in pieces.items() if piece not in known)
-    rate = unknown / max(pieces.total(), 1)
+def count_unknown(tokens: Counter[str], known: Collection[str], label: str) -> dict[str, float]:
+    """The number and the share of tokens that are not ``known``, for the manifest; also said on standard error."""
+    unknown = sum(count for token, count in tokens.items() if token not in known)
+    rate = unknown / max(tokens.total(), 1)
     warning = "warning: " if rate > MOST_UNKNOWN else ""
-    say(f"{warning}{label}: {unknown:,} of {pieces.total():,} pieces are unknown ({rate:.2%})")
-    return {"unknown_pieces": unknown, "unknown_rate": round(rate, 6)}
+    say(f"{warning}{label}: {unknown:,} of {tokens.total():,} tokens are unknown ({rate:.2%})")
+    return {"unknown_tokens": unknown, "unknown_rate": round(rate, 6)}
 
 
 def restricted(model: bytes, keep: Callable[[str], bool]) -> bytes:

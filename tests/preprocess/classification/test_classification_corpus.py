@@ -47,7 +47,7 @@ def test_words(raw: Path, tmp_path: Path) -> None:
     assert names(tmp_path / "out") == ["manifest.json", "task.json", "text"]
     train = manifest_of(tmp_path / "out")["splits"]["train"]
     assert train["examples_by_label"] == {"neg": 1, "pos": 1}
-    assert (train["tokens"], train["unknown_pieces"], train["longest"]) == (12, 9, 6)
+    assert (train["tokens"], train["unknown_tokens"], train["longest"]) == (12, 9, 6)
 
 
 def test_penn(raw: Path, tmp_path: Path) -> None:

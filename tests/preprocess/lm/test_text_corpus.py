@@ -25,9 +25,9 @@ def test_sentences(tmp_path: Path) -> None:
     manifest = run(tmp_path / "out", write_files(tmp_path / "raw", TEXTS))
     assert lines_of(tmp_path / "out" / "text" / "train.txt") == ["the <unk> costs N", "no it was n't"]
     assert lines_of(tmp_path / "out" / "text" / "valid.txt") == ["the dog"]
-    counts = {"sentences": 2, "tokens": 8, "distinct_tokens": 8, "longest": 4, "tokens_not_in_train": 0}
+    counts = {"sentences": 2, "tokens": 8, "distinct_tokens": 8, "longest": 4, "unknown_tokens": 0, "unknown_rate": 0.0}
     assert manifest["splits"]["train"] == counts
-    assert manifest["splits"]["valid"]["tokens_not_in_train"] == 1
+    assert manifest["splits"]["valid"]["unknown_tokens"] == 1
     assert manifest["dropped"]["train"] == {"empty line": 1}
     assert list(manifest["inputs"]) == ["train/train.txt", "valid/valid.txt.gz", "test/test.txt"]
 
@@ -47,7 +47,7 @@ def test_pieces(tmp_path: Path) -> None:
     assert lines_of(out / "text" / "valid.txt")[0].replace(" ", "") == "▁lower▁low"
     assert len(lines_of(out / "text" / "vocabulary.txt")) <= 19
     assert manifest["dropped"]["train"] == {"empty line": 2}
-    assert manifest["splits"]["train"]["unknown_pieces"] == 0 < manifest["splits"]["test"]["unknown_pieces"]
+    assert manifest["splits"]["train"]["unknown_tokens"] == 0 < manifest["splits"]["test"]["unknown_tokens"]
     run(again, raw, piece_model=out / "spm.model", limit=4)
     for name in ("spm.model", "text/train.txt", "text/test.txt", "text/vocabulary.txt"):
         assert (out / name).read_bytes() == (again / name).read_bytes()

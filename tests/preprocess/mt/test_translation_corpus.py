@@ -114,7 +114,7 @@ def test_pieces_of_another_corpus(joint: bool, prefix: Path, tmp_path: Path) -> 
             assert (tmp_path / "second" / name).read_bytes() == (tmp_path / "first" / name).read_bytes()
         assert lines_of(tmp_path / "second" / "pieces" / f"train.{side}")[1] == "\u2581 Q"
     counts = manifest_of(tmp_path / "second")["splits"]["train"]
-    assert counts["de_pieces"] > 5 and counts["de_unknown_pieces"] > 0
+    assert counts["de_pieces"] > 5 and counts["de_unknown_tokens"] > 0
     assert "like/sentencepiece.de.model" in manifest_of(tmp_path / "second")["inputs"]
     with pytest.raises(PrepareError, match=r"--like .*: expected the folder of a corpus of de and en"):
         prepare(options_for(other, like=tmp_path), tmp_path / "third")
@@ -142,7 +142,7 @@ def test_text_of_known_letters_has_no_unknown_piece(settings: dict[str, Any], pr
         (pieces,) = lines_of(tmp_path / "out" / "pieces" / f"valid.{language}")
         assert set(pieces.split(" ")) <= {line.rpartition(" ")[0] for line in dictionary}
         assert any(line.endswith(" 0") for line in dictionary)
-        assert [counts[split][f"{language}_unknown_pieces"] for split in SPLITS] == [0, 0, 0]
+        assert [counts[split][f"{language}_unknown_tokens"] for split in SPLITS] == [0, 0, 0]
     written = {path.read_bytes() for path in (tmp_path / "out" / "data-bin").glob("dict.*")}
     assert len(written) == (1 if settings.get("joint", True) else 2)
 
@@ -154,15 +154,15 @@ def test_unknown_pieces_are_counted(prefix: Path, tmp_path: Path, capsys: pytest
         "pairs_read": 1,
         "pairs": 1,
         "de_pieces": 3,
-        "de_unknown_pieces": 1,
+        "de_unknown_tokens": 1,
         "de_unknown_rate": 0.333333,
         "en_pieces": 1,
-        "en_unknown_pieces": 0,
+        "en_unknown_tokens": 0,
         "en_unknown_rate": 0.0,
     }
     said = capsys.readouterr().err.splitlines()
-    assert "warning: mt: valid.de: 1 of 3 pieces are unknown (33.33%)" in said
-    assert "mt: valid.en: 0 of 1 pieces are unknown (0.00%)" in said
+    assert "warning: mt: valid.de: 1 of 3 tokens are unknown (33.33%)" in said
+    assert "mt: valid.en: 0 of 1 tokens are unknown (0.00%)" in said
 
 
 def test_sgm_gives_the_same_as_plain_text(prefix: Path, tmp_path: Path) -> None:

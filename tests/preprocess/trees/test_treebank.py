@@ -146,4 +146,4 @@ def test_small_pieces(raw: Path, tmp_path: Path) -> None:
     assert "".join(pieces) == "▁The▁dog▁barked▁loudly▁."
     dictionary = {line.rpartition(" ")[0] for line in text_of(out, "vocabulary.txt")}
     assert {"▁", *"Thedogbarkedloudly."} <= dictionary
-    assert manifest["splits"]["valid"]["unknown_pieces"] == 0
+    assert manifest["splits"]["valid"]["unknown_tokens"] == 0
