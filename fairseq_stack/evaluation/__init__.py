@@ -11,9 +11,9 @@ JSON and its table. The results, with the functions that compute their values:
 - evaluate-blimp: :mod:`.blimp`; evaluate-syntaxgym: :mod:`.syntaxgym`; evaluate-transduction: :mod:`.transduction`;
 - evaluate-classification: :mod:`.classification`; :mod:`.prompts` reads the prompts.
 
-:mod:`.intervals` is the bootstrap of all of them, :mod:`.scores` makes signatures, :mod:`.markdown` and :mod:`.latex`
-make tables. :mod:`.training_log` and :mod:`.training_curve` read the output of ``fairseq-train``, and :mod:`.manifest`
-the manifest of a corpus.
+:mod:`.intervals` is the bootstrap of all of them, :mod:`.scores` makes signatures, :mod:`.markdown` tables.
+:mod:`.training_log` and :mod:`.training_curve` read the output of ``fairseq-train``, and :mod:`.manifest` the manifest
+of a corpus.
 
 Nothing here trains, or imports torch, models or plots. NumPy and fairseq are imported inside the few functions that
 need them, so that a command can import a result before it reads its arguments.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-PLUS_MINUS = "±"
-BETWEEN = "\n\n"
 MISSING = "-"
 
 
@@ -25,23 +23,3 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def escaped(text: str) -> str:
     """A text that stays as it is in a cell."""
     return re.sub(r"([\\|*`])", r"\\\1", text)
-
-
-def bold(text: str) -> str:
-    """A text in bold."""
-    return f"**{text}**"
-
-
-def number(text: str) -> str:
-    """A number."""
-    return text
-
-
-def remark(text: str) -> str:
-    """A note on the table."""
-    return text
-
-
-def signature(text: str) -> str:
-    """The signature of a score."""
-    return f"`{text}`"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation import latex
 from fairseq_stack.modules import InspectedAutomaton
 from fairseq_stack.ops.nondeterministic import StackEdge, StackNode, Step
 
@@ -20,13 +19,6 @@ def spelt(step: Step) -> str:
     return f"{step.operation} q{q},{x} -> q{r}{after}"
 
 
-def spelt_in_latex(step: Step) -> str:
-    r"""A transition as in the paper: ``$q_0, 1 \to q_1, \varepsilon$`` pops."""
-    (q, x), r, y = step.source, step.state, step.symbol
-    after = r"\varepsilon" if y is None else rf"{x}\,{y}" if step.operation == "push" else str(y)
-    return rf"$q_{{{q}}}, {x} \to q_{{{r}}}, {after}$"
-
-
 def transitions_as_tsv(stack: InspectedAutomaton, least: float) -> str:
     """The transitions with a posterior probability of at least ``least``, one per line, with the input at which they
     are taken: its number, the input, the transition and its probability, separated by tabs.
@@ -36,16 +28,6 @@ def transitions_as_tsv(stack: InspectedAutomaton, least: float) -> str:
         for x in stack.likely_transitions(least)
     ]
     return "".join(["number\tinput\ttransition\tprobability\n", *lines])
-
-
-def transitions_as_latex(stack: InspectedAutomaton, least: float) -> str:
-    """The same as a LaTeX table, for the package ``booktabs``."""
-    rows, last = [], 0
-    for x in stack.likely_transitions(least):
-        shown = f"{x.number}: {latex.escaped(stack.inputs[x.number - 1])}" if x.number != last else ""
-        rows.append([shown, x.step.operation, spelt_in_latex(x.step), f"{x.probability:.2f}"])
-        last = x.number
-    return latex.table(["input", "operation", "transition", "probability"], rows) + "\n"
 
 
 def operations_as_tsv(stacks: Sequence[MeanOperations]) -> str:

@@ -38,7 +38,7 @@ rule table_cfl:
     input:
         f"{RESULTS}/{{split}}.arguments",
     output:
-        f"{RESULTS}/{{split,valid|test}}.{{format,md|tex}}",
+        f"{RESULTS}/{{split,valid|test}}.md",
     message:
         "the table {output}"
     localrule: True

@@ -1,9 +1,9 @@
 """Table 1 of Hao et al. (2018), next to the paper's values and those of an independent implementation.
 
-python scripts/experiments/hao_2018.py TABLE.md TABLE.tex TABLE.json ROW=RUN[,RUN...] ...
+python scripts/experiments/hao_2018.py TABLE.md TABLE.json ROW=RUN[,RUN...] ...
 
 A ROW is one of hao_2018.json, and a RUN a folder with valid.json and test.json of fairseq-stack evaluate-transduction.
-The tables have the minimum, the median and the maximum of the accuracy over the runs, in percent; the JSON has the
+The table has the minimum, the median and the maximum of the accuracy over the runs, in percent; the JSON has the
 accuracy of each run as well.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack.evaluation import latex, markdown
+from fairseq_stack.evaluation.markdown import escaped, table
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.files import written_whole
 
@@ -83,25 +83,24 @@ def read_row(name: str, folders: Sequence[Path]) -> Row:
     )
 
 
-def as_text(rows: Sequence[Row], style: Any) -> str:
-    """The table in Markdown or LaTeX, with the signature of the test set of each task."""
-    cells = [[style.escaped(cell) for cell in row.cells()] for row in rows]
+def as_text(rows: Sequence[Row]) -> str:
+    """The table in Markdown, with the signature of the test set of each task."""
+    cells = [[escaped(cell) for cell in row.cells()] for row in rows]
     trials = sorted({len(row.results["test"]) for row in rows})
-    notes = [style.remark(note.format(trials=" or ".join(map(str, trials)))) for note in NOTES]
+    notes = [note.format(trials=" or ".join(map(str, trials))) for note in NOTES]
     signatures = dict.fromkeys(result.signature for row in rows for result in row.results["test"])
-    lines = [style.table([style.escaped(name) for name in COLUMNS], cells), *notes, *map(style.signature, signatures)]
-    return style.BETWEEN.join(lines) + "\n"
+    return "\n\n".join([table(COLUMNS, cells), *notes, *(f"`{signature}`" for signature in signatures)]) + "\n"
 
 
-def main(markdown_file: str, latex_file: str, json_file: str, *arguments: str) -> None:
-    """Write the tables, and print the one in Markdown."""
+def main(markdown_file: str, json_file: str, *arguments: str) -> None:
+    """Write the table, and print it."""
     rows = []
     for argument in arguments:
         name, _, folders = argument.partition("=")
         rows.append(read_row(name, [Path(folder) for folder in folders.split(",")]))
-    text = as_text(rows, markdown)
+    text = as_text(rows)
     content = json.dumps({row.name: row.as_json() for row in rows}, indent=2)
-    for path, written in ((markdown_file, text), (latex_file, as_text(rows, latex)), (json_file, f"{content}\n")):
+    for path, written in ((markdown_file, text), (json_file, f"{content}\n")):
         with written_whole(Path(path)) as file:
             file.write(written.encode())
     print(text, end="")

@@ -26,7 +26,7 @@ include: "hao_trials.smk"
 
 rule results:
     input:
-        [f"{FOLDER}/table.{suffix}" for suffix in ("md", "tex", "json")],
+        [f"{FOLDER}/table.{suffix}" for suffix in ("md", "json")],
     default_target: True
     localrule: True
 
@@ -35,7 +35,7 @@ rule summarise:
     input:
         [f"{run(row, trial)}/{split}.json" for row in ROWS for trial in TRIALS for split in SPLITS],
     output:
-        [f"{FOLDER}/table.{suffix}" for suffix in ("md", "tex", "json")],
+        [f"{FOLDER}/table.{suffix}" for suffix in ("md", "json")],
     message:
         "the table {output[0]}"
     params:

@@ -144,7 +144,6 @@ def test_operations_in_many_sentences(corpora: Corpora, translation_model: Path,
 def test_formats(language_model: Path, tmp_path: Path) -> None:
     starts = {
         ".tsv": b"number\tinput\ttransition\tprobability\n1\t</s>\t",
-        ".tex": rb"\begin{tabular}",
         ".gv": b"digraph",
     }
     for suffix, start in (starts | {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}).items():

@@ -14,7 +14,7 @@ from fairseq_stack.inspection.operations import mean_operations
 from fairseq_stack.inspection.readings import readings
 from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.inspection.stacks import DrivenStack, inspect_stacks
-from fairseq_stack.inspection.texts import contents_as_graphviz, spelt, transitions_as_latex, transitions_as_tsv
+from fairseq_stack.inspection.texts import contents_as_graphviz, spelt, transitions_as_tsv
 from fairseq_stack.modules import (
     InspectedAutomaton,
     InspectedStack,
@@ -159,13 +159,6 @@ def test_transitions_as_text() -> None:
         ["2", "b_c", "push q0,1 -> q0,1 1"],
         ["3", "#", "replace q0,1 -> q0,0"],
     ]
-
-
-def test_transitions_in_latex() -> None:
-    text = transitions_as_latex(automaton(), 0.9)
-    assert r"2: b\_c " in text and r"3: \# " in text
-    assert r"$q_{0}, 1 \to q_{0}, 1\,1$" in text and r"$q_{0}, 0 \to q_{0}, \varepsilon$" in text
-    assert text.count(r"\\") == 5 and text.startswith(r"\begin{tabular}")
 
 
 def test_contents_as_a_graph() -> None:

@@ -163,7 +163,7 @@ def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server)
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = tmp_path.glob("*-20??/*")
     names = {path.name for path in folder.iterdir()}
-    assert names == {"test.md", "test.tex", "valid.md", "valid.tex", "lengths.png", "lengths.pdf", "training.png"}
+    assert names == {"test.md", "valid.md", "lengths.png", "lengths.pdf", "training.png"}
     text = (folder / "test.md").read_text(encoding="utf-8")
     assert shown in text
     assert text.count("|eos:no|" if name == "cfl_2020" else "|eos:yes|") == 1

@@ -65,7 +65,7 @@ def add_parser(subparsers: Subparsers) -> None:
         type=Path,
         required=True,
         help=f"file to write: the numbers (.json), a picture ({', '.join(PICTURES)}); for a nondeterministic stack, "
-        "the likely transitions (.tsv, .tex) or its possible final contents, as a graph for Graphviz (.gv); for "
+        "the likely transitions (.tsv) or its possible final contents, as a graph for Graphviz (.gv); for "
         "the operations in many sentences, a table (.tsv); for models that parse, the parse in brackets (.txt)",
     )
     parser.add_argument(

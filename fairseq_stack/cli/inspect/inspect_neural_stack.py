@@ -32,7 +32,7 @@ def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict
             raise UserError(
                 f"--{name}: a neural stack writes its output itself, and has one stack; leave the option out"
             )
-    if args.output.suffix in (".gv", ".tex", ".tsv"):
+    if args.output.suffix in (".gv", ".tsv"):
         raise UserError(f"--output with {args.output.suffix}: expected .json or a picture of a neural stack")
     (sentence,) = sentences_of(hub, args)
     run = stack_run(hub, sentence)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairseq_stack.modules import InspectedStack
 
 SHOWN = ("weights", "operations", "transitions", "runs", "readings")
-TEXTS = (".gv", ".tex", ".tsv")
+TEXTS = (".gv", ".tsv")
 
 Stack = TypeVar("Stack", "InspectedStack", "MeanOperations", "Readings")
 
@@ -72,8 +72,8 @@ def _readings(hub: Hub, args: argparse.Namespace) -> list[Any] | None:
 
 def _operations(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
     """What each stack does at each symbol of many sentences, on average."""
-    if args.output.suffix in (".gv", ".tex"):
-        raise UserError(f"--output with {args.output.suffix}: expected .json, .tsv or a picture of many sentences")
+    if args.output.suffix == ".gv":
+        raise UserError("--output with .gv: expected .json, .tsv or a picture of many sentences")
     from fairseq_stack.inspection.operations import mean_operations
     from fairseq_stack.inspection.pictures import draw_mean_operations
     from fairseq_stack.inspection.texts import operations_as_tsv
@@ -125,8 +125,6 @@ def _as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str
     (stack,) = automata
     if suffix == ".tsv":
         return texts.transitions_as_tsv(stack, least)
-    if suffix == ".tex":
-        return texts.transitions_as_latex(stack, least)
     return texts.contents_as_graphviz(stack.contents(len(stack.inputs), least), stack.inputs)
 
 
