@@ -34,9 +34,8 @@ class CFLEvaluation(Evaluation):
 Evaluate a language model on the strings of a formal language that fairseq-stack
 prepare cfl wrote to DIR. For each length and for all strings, the table shows the
 nats per symbol of the model and of the strings' own distribution (the lower bound),
-the difference with a bootstrap interval, and the accuracy of the next symbol where
-the language allows only one. Below it is the percentage of strings sampled from the
-model that are in the language."""
+and the difference with a bootstrap interval. Below it is the percentage of strings
+sampled from the model that are in the language."""
     example = """\
 example:
   fairseq-stack evaluate-cfl checkpoints/dyck --data data/dyck --json dyck.json"""
@@ -108,13 +107,10 @@ def _losses(
     total = len(strings.strings)
     by_number = dict(progress(predicted, label=f"{strings.split} strings", total=total, unit="string"))
     in_order = [by_number[number] for number in range(total)]
-    determined = corpus.language.determined
     return string_losses(
         [prediction.log_probabilities.tolist() for prediction in in_order],
-        [prediction.is_best.tolist() for prediction in in_order],
         strings.bounds,
         strings.bounds_given_length,
-        None if determined is None else [determined(string) for string in strings.strings],
         eos=not args.without_eos,
     )
 

@@ -33,13 +33,10 @@ class KnownLanguage:
     Attributes:
         name: the name of the task and its parameters where they are not the defaults, or the file of the grammar.
         contain: for each of some strings, whether it is in the language, which has no empty string.
-        determined: of a string, the positions where only one next symbol is possible (see :mod:`.recognisers`); None
-            if that is not known.
     """
 
     name: str
     contain: Callable[[Sequence[Word]], list[bool]]
-    determined: Callable[[Word], Sequence[int]] | None
 
 
 @dataclass(frozen=True)
@@ -160,17 +157,13 @@ def _read_cfl(folder: Path, entries: dict[str, Any]) -> CFLCorpus:
 
 
 def _named(language: Language, parameters: Parameters, *, unary_start: bool = False) -> KnownLanguage:
-    recogniser = recogniser_of(language, parameters, unary_start=unary_start)
+    contains = recogniser_of(language, parameters, unary_start=unary_start)
     others = [
         f"{name.replace('_', ' ')} {value:g}"
         for name, value in language.parameters(parameters).items()
         if value != language.defaults[name]
     ]
-    return KnownLanguage(
-        ", ".join([language.name, *others]),
-        lambda strings: [recogniser.contains(string) for string in strings],
-        recogniser.determined,
-    )
+    return KnownLanguage(", ".join([language.name, *others]), lambda strings: list(map(contains, strings)))
 
 
 def _of_grammar(name: str, path: Path) -> KnownLanguage:
@@ -185,4 +178,4 @@ def _of_grammar(name: str, path: Path) -> KnownLanguage:
         inside = {numbers[i] for i, value in values if value > -math.inf}
         return [number in inside for number in range(len(strings))]
 
-    return KnownLanguage(name, contain, None)
+    return KnownLanguage(name, contain)

@@ -16,24 +16,6 @@ NOTE_ON_BOUNDS = (
 
 
 @dataclass(frozen=True)
-class NextSymbol:
-    """How often the model's most probable symbol is right, where the language allows only one.
-
-    Attributes:
-        positions: number of such positions in the strings; the end of a string counts as a symbol.
-        correct: number of those at which the model's most probable symbol is that one.
-    """
-
-    positions: int
-    correct: int
-
-    @property
-    def accuracy(self) -> float | None:
-        """The share of correct positions; None if no position counts."""
-        return self.correct / self.positions if self.positions else None
-
-
-@dataclass(frozen=True)
 class StringScores:
     """A model's scores on some strings, in nats per symbol.
 
@@ -43,7 +25,6 @@ class StringScores:
         cross_entropy: what a token costs the model.
         bound: what a token costs the distribution of the strings itself.
         difference: ``cross_entropy - bound``, with its bootstrap interval.
-        next_symbol: None if it is not known where only one symbol is possible.
     """
 
     strings: int
@@ -51,19 +32,11 @@ class StringScores:
     cross_entropy: float
     bound: float
     difference: Estimate
-    next_symbol: NextSymbol | None
 
     def cells(self, name: str) -> list[str]:
         """A row of the table."""
-        accuracy = None if self.next_symbol is None else self.next_symbol.accuracy
-        return [
-            name,
-            f"{self.strings:,}",
-            f"{self.cross_entropy:.4f}",
-            f"{self.bound:.4f}",
-            *self.difference.cells(4),
-            "" if accuracy is None else f"{100 * accuracy:.2f} %",
-        ]
+        figures = f"{self.strings:,}", f"{self.cross_entropy:.4f}", f"{self.bound:.4f}"
+        return [name, *figures, *self.difference.cells(4)]
 
 
 @dataclass(frozen=True)
@@ -125,7 +98,7 @@ class CFLResult(ResultWithIntervals):
     samples: Samples | None
 
     def lines(self) -> list[str]:
-        columns = ("length", "strings", "nats per symbol", "bound", "difference", "interval", "next symbol")
+        columns = ("length", "strings", "nats per symbol", "bound", "difference", "interval")
         rows = [scores.cells(f"{scores.length}") for scores in self.by_length]
         lines = [
             self.model.on(f"{self.language}, {self.split}"),
@@ -134,8 +107,6 @@ class CFLResult(ResultWithIntervals):
             "",
             NOTE_ON_BOUNDS,
         ]
-        if self.overall.next_symbol is None:
-            lines.append("next symbol: it is not known where the grammar allows only one")
         if self.samples is not None:
             lines.append(str(self.samples))
         return lines

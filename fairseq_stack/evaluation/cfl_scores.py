@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .cfl_result import LengthScores, NextSymbol, StringScores
+from .cfl_result import LengthScores, StringScores
 from .intervals import Intervals
 
 
@@ -20,8 +20,6 @@ class StringLoss:
         loss: of the model, on these.
         bound: of the distribution; it has the cost of the length.
         bound_given_length: of the distribution given the length.
-        next_symbol: at the positions with one possible symbol; None if it is not known where only one symbol is
-            possible.
     """
 
     length: int
@@ -29,15 +27,12 @@ class StringLoss:
     loss: float
     bound: float
     bound_given_length: float
-    next_symbol: NextSymbol | None
 
 
 def string_losses(
     log_probabilities: Sequence[Sequence[float]],
-    is_best: Sequence[Sequence[bool]],
     bounds: Sequence[float],
     bounds_given_length: Sequence[float],
-    determined: Sequence[Sequence[int]] | None,
     *,
     eos: bool,
 ) -> list[StringLoss]:
@@ -45,22 +40,16 @@ def string_losses(
 
     Args:
         log_probabilities: for each string of n symbols the model's log-probabilities of these and the end, (n + 1,).
-        is_best: for each string whether they are the symbols that the model finds most probable, (n + 1,).
         bounds: for each string -log p(string).
         bounds_given_length: for each string -log p(string | its length).
-        determined: for each string the positions (0 to n) with one possible symbol, or None.
         eos: whether the ends of strings are counted.
     """
     losses = []
     for string, values in enumerate(log_probabilities):
         length = len(values) - 1
         tokens = length + eos
-        next_symbol = None
-        if determined is not None:
-            counted = [position for position in determined[string] if position < tokens]
-            next_symbol = NextSymbol(len(counted), sum(bool(is_best[string][position]) for position in counted))
         loss = -math.fsum(values[:tokens])
-        losses.append(StringLoss(length, tokens, loss, bounds[string], bounds_given_length[string], next_symbol))
+        losses.append(StringLoss(length, tokens, loss, bounds[string], bounds_given_length[string]))
     return losses
 
 
@@ -85,7 +74,6 @@ def scores_by_length(strings: Sequence[StringLoss], intervals: Intervals) -> tup
 
 def _scores(strings: Sequence[StringLoss], bounds: Sequence[float], intervals: Intervals, stream: int) -> StringScores:
     tokens, losses = [string.tokens for string in strings], [string.loss for string in strings]
-    counts = [string.next_symbol for string in strings if string.next_symbol is not None]
     differences = [loss - bound for loss, bound in zip(losses, bounds, strict=True)]
     return StringScores(
         strings=len(strings),
@@ -93,7 +81,4 @@ def _scores(strings: Sequence[StringLoss], bounds: Sequence[float], intervals: I
         cross_entropy=math.fsum(losses) / sum(tokens),
         bound=math.fsum(bounds) / sum(tokens),
         difference=intervals.of_rate(differences, tokens, stream),
-        next_symbol=NextSymbol(sum(each.positions for each in counts), sum(each.correct for each in counts))
-        if counts
-        else None,
     )

@@ -86,8 +86,6 @@ def test_table_and_json(corpus: Path, checkpoint: Path, tmp_path: Path, capsys: 
     assert (result.language, result.split, result.eos) == ("marked-reversal", "test", True)
     assert [row.length for row in result.by_length] == [3, 5, 7, 9]
     assert all(row.strings == 4 and row.tokens == 4 * (row.length + 1) for row in result.by_length)
-    # From the position after # on: half of the symbols, and the end.
-    assert [row.next_symbol.positions for row in result.by_length if row.next_symbol] == [8, 12, 16, 20]
     assert result.samples is not None
     assert (result.samples.strings, result.samples.max_length) == (30, 11)
     assert 0 <= result.samples.in_language <= 30 - result.samples.unfinished

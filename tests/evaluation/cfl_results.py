@@ -8,14 +8,12 @@ from pathlib import Path
 from fairseq_stack.evaluation.cfl_result import (
     CFLResult,
     LengthScores,
-    NextSymbol,
     Samples,
     StringScores,
 )
 from fairseq_stack.evaluation.results import Estimate, Model
 
 BY_LENGTH = {40: 0.25, 42: 0.5, 44: 1.0}
-ACCURACY = NextSymbol(8, 6)
 SAMPLES = Samples(100, 41, 0, 120)
 
 # What write_results writes of Tf, as arguments of fairseq-stack plot.
@@ -32,7 +30,6 @@ def cfl_result(
     by_length: Mapping[int, float] = BY_LENGTH,
     eos: bool = True,
     train_lengths: tuple[int, int] = (40, 42),
-    accuracy: NextSymbol | None = ACCURACY,
     samples: Samples | None = SAMPLES,
 ) -> CFLResult:
     """A result with these figures; the interval of a difference reaches from half to twice of it."""
@@ -45,9 +42,9 @@ def cfl_result(
         bootstrap=1000,
         confidence=0.95,
         model=Model(checkpoint, "arch", 10),
-        overall=StringScores(300, 12_000, 0.5 + difference, 0.5, estimate(difference), accuracy),
+        overall=StringScores(300, 12_000, 0.5 + difference, 0.5, estimate(difference)),
         by_length=tuple(
-            LengthScores(100, 100 * (length + 1), 0.5 + value, 0.5, estimate(value), None, length)
+            LengthScores(100, 100 * (length + 1), 0.5 + value, 0.5, estimate(value), length)
             for length, value in by_length.items()
         ),
         samples=samples,

@@ -37,8 +37,6 @@ def test_a_language(folder: Path) -> None:
     assert list(test.bounds_given_length) == [-float(line) for line in (folder / "text/test.logp").open()]
     assert all(corpus.language.contain(test.strings))
     assert corpus.language.contain([tuple("0#0"), tuple("0#1")]) == [True, False]
-    assert corpus.language.determined is not None
-    assert corpus.language.determined(tuple("01#10")) == [3, 4, 5]
     assert corpus.read("valid").sha != test.sha == read_cfl_corpus(folder).read("test").sha
 
 
@@ -53,7 +51,7 @@ def test_parameters_and_unary_start_are_heeded(tmp_path: Path) -> None:
 def test_a_grammar_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text(GRAMMAR)
     corpus = read_cfl_corpus(make(tmp_path / "corpus", grammar=tmp_path / "mine.txt", min_length=2))
-    assert (corpus.language.name, corpus.language.determined) == ("mine.txt", None)
+    assert corpus.language.name == "mine.txt"
     strings = [(), ("a", "bb"), ("a",), ("a", "a", "bb", "bb"), ("a", "<unk>"), ("a",) * 8, ("a",) * 5 + ("bb",) * 5]
     assert corpus.language.contain(strings) == [False, True, False, True, False, False, True]
     assert corpus.language.contain([]) == []

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.cfl_result import CFLResult, LengthScores, NextSymbol, Samples, StringScores
+from fairseq_stack.evaluation.cfl_result import CFLResult, LengthScores, Samples, StringScores
 from fairseq_stack.evaluation.results import Estimate, Model, write_rows
 
-OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5), NextSymbol(4, 3))
+OVERALL = StringScores(3, 33, 1.5, 1.25, Estimate(0.25, 0.125, 0.5))
 RESULT = CFLResult(
     signature="language:dyck|version:x",
     language="dyck",
@@ -30,8 +30,7 @@ RESULT = CFLResult(
 
 def test_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    without_positions = dataclasses.replace(OVERALL, next_symbol=None)
-    for result in (RESULT, dataclasses.replace(RESULT, samples=None, by_length=(), overall=without_positions)):
+    for result in (RESULT, dataclasses.replace(RESULT, samples=None, by_length=())):
         result.write(path)
         assert CFLResult.read(path) == result
         assert "ä/checkpoint_best.pt" in path.read_text(encoding="utf-8")

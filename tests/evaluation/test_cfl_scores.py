@@ -1,4 +1,4 @@
-"""The cross-entropy difference, its intervals, and the accuracy where only one symbol is possible."""
+"""The cross-entropy difference and its intervals."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def losses_of(strings: StringSet, costs: Sequence[float], *, eos: bool) -> list[
         [-cost * place / sum(range(length + 2)) for place in range(1, length + 2)]
         for cost, length in zip(costs, lengths, strict=True)
     ]
-    is_best = [[True] * (length + 1) for length in lengths]
     given_length = [-value for value in strings.log_probabilities]
-    return string_losses(log_probabilities, is_best, strings.bounds(), given_length, None, eos=eos)
+    return string_losses(log_probabilities, strings.bounds(), given_length, eos=eos)
 
 
 def test_a_perfect_model_has_no_difference(dyck: StringSet) -> None:
@@ -62,18 +61,6 @@ def test_bounds_are_those_of_the_corpus(dyck: StringSet, eos: bool) -> None:
         bounds = expected["by_length"][f"{row.length}"]
         assert (row.strings, row.tokens) == (bounds["strings"], bounds[f"tokens_{name}"])
         assert row.bound == pytest.approx(bounds[f"nats_per_token_{name}"], abs=1e-9)
-
-
-def test_accuracy_is_of_the_determined_positions() -> None:
-    log_probabilities = [[0.0] * 4, [0.0] * 3]
-    is_best = [[False, True, False, True], [True, True, False]]
-    for eos, overall, by_length in ((True, (5, 3), [(2, 1), (3, 2)]), (False, (3, 2), [(1, 1), (2, 1)])):
-        losses = string_losses(log_probabilities, is_best, [0, 0], [0, 0], [[0, 1, 3], [1, 2]], eos=eos)
-        scores = overall_scores(losses, INTERVALS).next_symbol
-        assert scores is not None
-        assert (scores.positions, scores.correct) == overall
-        rows = [row.next_symbol for row in scores_by_length(losses, INTERVALS)]
-        assert [(row.positions, row.correct) for row in rows if row] == by_length
 
 
 def test_intervals_are_those_of_a_loop_over_resampled_sets() -> None:
@@ -101,7 +88,7 @@ def test_intervals_depend_on_the_seed_alone() -> None:
 
 def test_each_length_has_random_numbers_of_its_own() -> None:
     costs = [[-float(i), *[0.0] * length] for length in (2, 3) for i in range(30)]
-    losses = string_losses(costs, [], [0.0] * 60, [0.0] * 60, None, eos=True)
+    losses = string_losses(costs, [0.0] * 60, [0.0] * 60, eos=True)
     shorter, longer = (
         np.array([row.difference.low, row.difference.high]) for row in scores_by_length(losses, INTERVALS)
     )

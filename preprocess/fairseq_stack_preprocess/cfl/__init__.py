@@ -14,7 +14,7 @@ module                   what
 :mod:`.inside`           the probability of a given string, summed over its derivations
 :mod:`.distributions`    a grammar's or another language's strings of each length: one interface
 :mod:`.languages`        the twelve languages, with their parameters
-:mod:`.recognisers`      whether a string is in one of them, and where only one next symbol is possible
+:mod:`.recognisers`      whether a string is in one of them
 :mod:`.string_sets`      strings with their probabilities, and their files
 :mod:`.language_options` the options of ``cfl``
 :mod:`.language_corpus`  ``cfl``: training, validation and test sets as files

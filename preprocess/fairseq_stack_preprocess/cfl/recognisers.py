@@ -1,29 +1,14 @@
-"""Recognisers of the twelve languages, which know nothing of grammars, and where only one next symbol is possible.
-
-Position i of a string is after its first i symbols; the symbol there is the next one, and the end of the string counts
-as a symbol. Only one symbol is *possible* at a position if all strings of the language, of whatever length, that begin
-with these i symbols continue with the same symbol.
-"""
+"""Recognisers of the twelve languages, which know nothing of grammars."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from .languages import MARK, Language, Parameters, Word, brackets, symbols
 
-
-@dataclass(frozen=True)
-class Recogniser:
-    """What is known of a language, the empty string left out.
-
-    Attributes:
-        contains: whether a string is in the language.
-        determined: of a string in the language, the positions (0 to its length) where only one symbol is possible.
-    """
-
-    contains: Callable[[Word], bool]
-    determined: Callable[[Word], Sequence[int]]
+Recogniser: TypeAlias = Callable[[Word], bool]
+"""Whether a string is in a language; the empty string is in none."""
 
 
 def recogniser_of(language: Language, parameters: Parameters, *, unary_start: bool = False) -> Recogniser:
@@ -53,7 +38,7 @@ def _marked(copies: Copies) -> Callable[[Parameters, bool], Recogniser]:
             w, *rest = _split(word, MARK)
             return set(w) <= set(alphabet) and rest == list(copies(w))
 
-        return Recogniser(contains, lambda word: _after_w(word, alphabet, may_end=lambda w: True))
+        return contains
 
     return make
 
@@ -68,24 +53,7 @@ def _in_a_row(alphabet: Sequence[str], copies: Copies) -> Recogniser:
         w = word[:length]
         return rest == 0 < length and set(w) <= known and word == sum(copies(w), w)
 
-    of_w_alone = set(copies((alphabet[0],))[0]) <= known
-
-    def may_end(w: Word) -> bool:
-        """Whether something else than a symbol of w can follow."""
-        return contains(w) if of_w_alone else len(w) > 0
-
-    return Recogniser(contains, lambda word: _after_w(word, alphabet, may_end))
-
-
-def _after_w(word: Word, alphabet: Collection[str], may_end: Callable[[Word], bool]) -> list[int]:
-    """The positions with one possible symbol, if w may be of any length, and what follows w follows from it.
-
-    Within w all symbols of ``alphabet`` are possible, and others if w may end. If a symbol that w cannot have ends w,
-    all later ones follow from w.
-    """
-    end = next((i for i, symbol in enumerate(word) if symbol not in alphabet), len(word))
-    within = [i for i in range(end + 1) if not may_end(word[:i])] if len(alphabet) == 1 else []
-    return [*within, *range(end + 1, len(word) + 1)]
+    return contains
 
 
 def _unmarked(copies: Copies) -> Callable[[Parameters, bool], Recogniser]:
@@ -111,7 +79,7 @@ def _padded_reversal(parameters: Parameters, unary_start: bool) -> Recogniser:
     def contains(word: Word) -> bool:
         return set(word) <= set(alphabet) and len(word) >= least and word == word[::-1]
 
-    return Recogniser(contains, lambda word: _after_w(word, alphabet, may_end=contains))
+    return contains
 
 
 def _dyck(parameters: Parameters, unary_start: bool) -> Recogniser:
@@ -122,13 +90,7 @@ def _dyck(parameters: Parameters, unary_start: bool) -> Recogniser:
         open_brackets = list(_open_brackets(word, closing))
         return len(open_brackets) == len(word) and open_brackets[-1:] == [0] and open_brackets.count(0) >= least
 
-    def determined(word: Word) -> list[int]:
-        if len(closing) > 1:  # all opening brackets are always possible
-            return []
-        levels = [0, *_open_brackets(word, closing)]
-        return [i for i, level in enumerate(levels) if level == 0 and not contains(word[:i])]
-
-    return Recogniser(contains, determined)
+    return contains
 
 
 def _open_brackets(word: Word, closing: Mapping[str, str]) -> Iterator[int]:
@@ -140,12 +102,6 @@ def _open_brackets(word: Word, closing: Mapping[str, str]) -> Iterator[int]:
         elif not stack or stack.pop() != closing.get(symbol):
             return
         yield len(stack)
-
-
-def _hardest(parameters: Parameters, unary_start: bool) -> Recogniser:
-    """Within a block all symbols except the comma are always possible: of the part that is being read, nobody knows
-    that it is the one to be taken. After a block another may follow."""
-    return Recogniser(_is_hardest, lambda word: [])
 
 
 def _is_hardest(word: Word) -> bool:
@@ -197,7 +153,7 @@ _MAKERS: Mapping[str, Callable[[Parameters, bool], Recogniser]] = {
     "unmarked-reversal": _unmarked(lambda w: [w[::-1]]),
     "padded-reversal": _padded_reversal,
     "dyck": _dyck,
-    "hardest-cfl": _hardest,
+    "hardest-cfl": lambda parameters, unary_start: _is_hardest,
     "count-3": _count,
     "marked-copy": _marked(lambda w: [w]),
     "unmarked-copy": _unmarked(lambda w: [w]),

@@ -63,7 +63,7 @@ def test_golden_log_probabilities(name: str, path: Path) -> None:
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_every_sample_is_recognised(name: str) -> None:
     """By a recogniser that knows nothing of the grammar; it rejects the string with another last symbol."""
-    distribution, rng, recognise = make(name), random.Random(name), recogniser(name).contains
+    distribution, rng, recognise = make(name), random.Random(name), recogniser(name)
     for length in distribution.lengths(40, 100):
         for _ in range(20):
             word = distribution.sample(length, rng)
@@ -91,13 +91,13 @@ def test_probabilities_of_all_strings_of_a_length_sum_to_one(name: str) -> None:
         assert math.fsum(map(math.exp, actual.values())) == pytest.approx(1, rel=1e-12)
         for i, (word, p) in enumerate(of_length.items()):
             assert math.exp(actual[i]) == pytest.approx(p / total, rel=1e-10)
-            assert recogniser(name).contains(word)
+            assert recogniser(name)(word)
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_uniform_probabilities_against_enumeration(name: str) -> None:
     """All strings over the vocabulary: those that are recognised are equally likely, others impossible."""
-    distribution, recognise = make(name), recogniser(name).contains
+    distribution, recognise = make(name), recogniser(name)
     for length in range(2, 8):
         words = list(itertools.product(distribution.vocabulary, repeat=length))
         language = [word for word in words if recognise(word)]

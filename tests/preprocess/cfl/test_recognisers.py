@@ -1,11 +1,10 @@
-"""Recognisers against probabilities, and the positions with one possible symbol against all short strings."""
+"""Recognisers against probabilities."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import pytest
@@ -19,7 +18,6 @@ from .test_languages import make, recogniser, short_language
 
 HARDEST = "hardest-cfl"
 MOST_STRINGS = 600
-END = "end"
 
 
 def parameters_of(name: str, number_of_symbols: int) -> dict[str, float]:
@@ -57,60 +55,12 @@ def possible_strings(name: str, number: int, unary_start: bool) -> tuple[list[Wo
 
 @pytest.mark.parametrize(("name", "number", "unary_start"), VARIANTS)
 def test_exactly_the_possible_strings_are_recognised(name: str, number: int, unary_start: bool) -> None:
-    recognise = recogniser_of(LANGUAGES[name], parameters_of(name, number), unary_start=unary_start).contains
+    recognise = recogniser_of(LANGUAGES[name], parameters_of(name, number), unary_start=unary_start)
     words, possible = possible_strings(name, number, unary_start)
     assert possible
     assert {word for word in words if recognise(word)} == possible
     assert not recognise(())
     assert not any(recognise((*word[:-1], symbol)) for word in possible for symbol in ("<unk>", "madeupword0000"))
-
-
-@pytest.mark.parametrize(("name", "number", "unary_start"), VARIANTS)
-def test_determined_positions_against_all_short_strings(name: str, number: int, unary_start: bool) -> None:
-    """A prefix of a third of the greatest length shows all its next symbols: every language can end it in time."""
-    _, possible = possible_strings(name, number, unary_start)
-    following = next_symbols(possible)
-    exact = max(map(len, possible)) // 3 - 1
-    determined = recogniser_of(LANGUAGES[name], parameters_of(name, number), unary_start=unary_start).determined
-    for word in possible:
-        positions = determined(word)
-        assert sorted(set(positions)) == list(positions)
-        for i in range(len(word) + 1):
-            if i in positions:
-                assert len(following[word[:i]]) == 1, (word, i)
-            elif i <= exact:
-                assert len(following[word[:i]]) > 1, (word, i)
-
-
-def next_symbols(words: Iterable[Word]) -> dict[Word, set[str]]:
-    """What follows each prefix in some string."""
-    results: defaultdict[Word, set[str]] = defaultdict(set)
-    for word in words:
-        for i, symbol in enumerate((*word, END)):
-            results[word[:i]].add(symbol)
-    return results
-
-
-@pytest.mark.parametrize(
-    ("name", "string", "determined"),
-    [
-        ("marked-reversal", "01#10", [3, 4, 5]),
-        ("unmarked-reversal", "0110", []),
-        ("padded-reversal", "01010", []),
-        ("dyck", "([])()", []),
-        ("hardest-cfl", ",$(),;", []),
-        ("count-3", "aabbcc", [0, 3, 4, 5, 6]),
-        ("marked-copy", "01#01", [3, 4, 5]),
-        ("unmarked-copy", "0101", []),
-        ("marked-reverse-and-copy", "01#10#01", [3, 4, 5, 6, 7, 8]),
-        ("unmarked-reverse-and-copy", "011001", []),
-        ("count-and-copy", "01##01", [3, 4, 5, 6]),
-        ("unmarked-copy-different-alphabets", "0123", [3, 4]),
-    ],
-)
-def test_determined_positions_of_the_papers_languages(name: str, string: str, determined: list[int]) -> None:
-    assert recogniser(name).contains(tuple(string))
-    assert recogniser(name).determined(tuple(string)) == determined
 
 
 def edits(word: Word, vocabulary: Iterable[str]) -> Iterator[Word]:
@@ -124,7 +74,7 @@ def edits(word: Word, vocabulary: Iterable[str]) -> Iterator[Word]:
 
 def test_hardest_language_around_all_short_strings() -> None:
     possible = short_language(HARDEST).keys()
-    recognise, greatest = recogniser(HARDEST).contains, max(map(len, possible))
+    recognise, greatest = recogniser(HARDEST), max(map(len, possible))
     near = {other for word in possible for other in edits(word, "()[],;$") if len(other) <= greatest}
     assert len(near) > 5_000
     assert {word for word in near | possible if recognise(word)} == possible
@@ -134,7 +84,7 @@ def test_hardest_language_around_all_short_strings() -> None:
 
 def test_hardest_language_near_long_strings() -> None:
     """One symbol of a long string changed: recognised if it has a probability."""
-    distribution, rng, recognise = make(HARDEST, 42), random.Random(0), recogniser(HARDEST).contains
+    distribution, rng, recognise = make(HARDEST, 42), random.Random(0), recogniser(HARDEST)
     words = [distribution.sample(41, rng) for _ in range(15)]
     near = [other for word in words for other in rng.sample(list(edits(word, "()[],;$")), 20)]
     actual = dict(distribution.log_probabilities(near))
