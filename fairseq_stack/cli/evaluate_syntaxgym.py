@@ -114,7 +114,7 @@ def _measure(
 
 def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word], metric: str) -> dict[int, float]:
     """The surprisal of each region, in bits, from the words of a sentence."""
-    from fairseq_stack.hub.regions import regions_of
+    from fairseq_stack.hub.surprisals import regions_of
 
     bits = {}
     for (number, _), region in zip(parts, regions_of([text for _, text in parts], words), strict=True):

@@ -150,3 +150,27 @@ def _words(vocabulary: Vocabulary, sentence: CutSentence, scores: Scores) -> lis
         if not math.isfinite(word.surprisal):
             raise UserError(f"the model's probability of {word.text!r} is 0 or not a number")
     return words
+
+
+def regions_of(texts: Sequence[str], words: Sequence[Word]) -> list[Word]:
+    """The regions of a sentence, each of which is the sum of its words.
+
+    Args:
+        texts: the words of each region, separated by spaces; a region may be empty.
+        words: what :func:`surprisals` yields for all of them in one sentence: its words and its end, which is in no
+            region.
+
+    Raises:
+        UserError: the model reads other words than those between spaces.
+    """
+    lengths = [len(text.split()) for text in texts]
+    if sum(lengths) != len(words) - 1:
+        read = " ".join(word.text for word in words[:-1])
+        raise UserError(f"the regions {' | '.join(texts)!r} have {sum(lengths)} words, but the model reads {read!r}")
+    remaining, regions = iter(words), []
+    for text, length in zip(texts, lengths, strict=True):
+        inside = list(itertools.islice(remaining, length))
+        surprisal = math.fsum(word.surprisal for word in inside)
+        num_tokens = sum(word.num_tokens for word in inside)
+        regions.append(Word(text, num_tokens, surprisal, any(word.is_unknown for word in inside)))
+    return regions

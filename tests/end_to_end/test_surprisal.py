@@ -13,8 +13,7 @@ import pytest
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub, load
-from fairseq_stack.hub.regions import regions_of
-from fairseq_stack.hub.surprisals import Word, surprisals
+from fairseq_stack.hub.surprisals import Word, regions_of, surprisals
 from tests.end_to_end.fairseq_commands import LANGUAGE_MODEL, TRAINING, hub_of, run, tab_separated
 
 SENTENCES = ["a b c", "d", "", "c c a b d a", "a"]
@@ -55,37 +54,6 @@ def test_the_table(
     assert same == pytest.approx([float(row[4]) for row in bits[1:]], abs=2e-6)
 
 
-def test_regions(
-    language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The sums of their words; an empty one has 0, and keeps its number."""
-    marked = "a | b c | | d\n\n| a zebra\n"
-    (tmp_path / "regions").write_text(marked)
-    monkeypatch.setattr("sys.stdin", io.StringIO("a b c d\n\na zebra\n"))
-    assert cli.main(["surprisal", str(language_model), "--end"]) == 0
-    words = [float(row[4]) for row in tab_separated(capsys.readouterr().out)[1:]]
-    assert cli.main(["surprisal", str(language_model), str(tmp_path / "regions"), "--regions", "|"]) == 0
-    printed = capsys.readouterr()
-    assert "regions with unknown words: 1 (" in printed.err
-    header, *rows = tab_separated(printed.out)
-    assert header == ["sentence", "region_id", "region", "n_words", "n_tokens", "surprisal_bits", "is_unk"]
-    assert [row[:5] + row[6:] for row in rows] == [
-        ["1", "1", "a", "1", "1", "0"],
-        ["1", "2", "b c", "2", "2", "0"],
-        ["1", "3", "", "0", "0", "0"],
-        ["1", "4", "d", "1", "1", "0"],
-        ["3", "1", "", "0", "0", "0"],
-        ["3", "2", "a zebra", "2", "2", "1"],
-    ]
-    expected = [words[0], words[1] + words[2], 0, words[3], 0, words[6] + words[7]]
-    assert [float(row[5]) for row in rows] == pytest.approx(expected, abs=2e-6)
-    monkeypatch.setattr("sys.stdin", io.StringIO(marked))
-    assert cli.main(["surprisal", str(language_model), "--regions", "|", "--end"]) == 0
-    ends = [row for row in tab_separated(capsys.readouterr().out) if row[2] == "</s>"]
-    assert [row[:5] for row in ends] == [[s, r, "</s>", "1", "1"] for s, r in (("1", "5"), ("2", "1"), ("3", "3"))]
-    assert [float(row[5]) for row in ends] == pytest.approx([words[4], words[5], words[8]], abs=2e-6)
-
-
 @pytest.fixture(scope="module")
 def of_pieces(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelHub:
     """A model of words of a and b, each of which is a piece; ▁ marks the first one of a word."""
@@ -107,7 +75,7 @@ def test_words_of_pieces(of_pieces: LanguageModelHub, monkeypatch: pytest.Monkey
     monkeypatch.setattr(of_pieces, "cut", cut)
     (words,) = surprisals(of_pieces, ["ab a bab"])
     regions = regions_of(["ab", "a bab"], words)
-    assert [(region.text, region.num_words, region.num_tokens) for region in regions] == [("ab", 1, 2), ("a bab", 2, 4)]
+    assert [(region.text, region.num_tokens) for region in regions] == [("ab", 2), ("a bab", 4)]
     assert [(word.text, word.num_tokens) for word in words] == [("ab", 2), ("a", 1), ("bab", 3), ("</s>", 1)]
     scores = of_pieces.score("▁a b ▁a ▁b a b")["positional_scores"].tolist()
     expected = [-sum(scores[:2]), -scores[2], -sum(scores[3:6]), -scores[6]]
@@ -166,19 +134,13 @@ def test_mistakes(
 
     assert refusal(of_pieces, "▁a b") == "sentence 1 has 2 words, but its pieces make 1: ▁a b"
     assert "sentence 2: the dictionary of the model lacks 'zebra'" in refusal(of_pieces, "▁b", "zebra")
-    assert "sentence 2 has 61 tokens with its end; the model accepts 50" in refusal(plain, "a", " ".join("a" * 60))
     assert "whose surprisals need no correction" in refusal(plain, "a", correct_word_ends=True)
     assert "translation model" in refusal(load(translation_model), "a")
     (words,) = surprisals(plain, ["a b c"])
     with pytest.raises(UserError, match=r"the regions 'a \| b' have 2 words, but the model reads 'a b c'"):
         regions_of(["a", "b"], words)
-    (tmp_path / "text").write_text("a | b\nc |d\n")
-    for options, message in (
-        (["--regions", "/"], "--regions /: no line of "),
-        (["--regions", "| |"], "--regions '| |': expected a marker without spaces"),
-        (["--regions", "|"], "sentence 2: '|d' contains the marker '|'"),
-    ):
-        assert cli.main(["surprisal", str(language_model), str(tmp_path / "text"), *options]) == 2
-        printed = capsys.readouterr()
-        assert message in printed.err
-        assert printed.out == "", "no part of the table"
+    (tmp_path / "text").write_text(f"a\n{'b ' * 60}\n")
+    assert cli.main(["surprisal", str(language_model), str(tmp_path / "text")]) == 2
+    printed = capsys.readouterr()
+    assert "sentence 2 has 61 tokens" in printed.err
+    assert printed.out == "", "no part of the table"
