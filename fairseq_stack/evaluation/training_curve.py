@@ -1,4 +1,4 @@
-"""The curves of a training run: a score of its validations, and the learning rate, from the same log."""
+"""The curve of a training run: a score of its validations."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 from fairseq_stack_preprocess.layout import LOWER_BOUND_NAME
 
-from .training_log import Entry, read_entries, read_training_log
+from .training_log import read_entries, read_training_log
 
 _DATA = re.compile(r"""'data': (?:'([^']*)'|"([^"]*)")""")
 _WITHOUT_EOS = "'without_eos': True"
-_RATE = {"train_lr": "train_num_updates", "lr": "num_updates"}
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,12 @@ class TrainingCurve:
 
     Attributes:
         values: a score of the validations, by number of updates or of epochs, ascending.
-        learning_rates: by number of updates or of epochs, ascending; empty if the log has none.
         updates_in_epoch: None if the log ends too early to tell it.
         least_loss: the least negative log-likelihood of a validation in nats per token, by which runs are compared;
             infinite if none is a number.
     """
 
     values: Mapping[float, float]
-    learning_rates: Mapping[float, float]
     updates_in_epoch: float | None
     least_loss: float
 
@@ -45,11 +43,8 @@ class TrainingCurve:
 
     def by_epoch(self, updates_in_epoch: float) -> TrainingCurve:
         """The curve by number of epochs, not of updates."""
-        values, rates = (
-            {updates / updates_in_epoch: value for updates, value in points.items()}
-            for points in (self.values, self.learning_rates)
-        )
-        return dataclasses.replace(self, values=values, learning_rates=rates)
+        values = {updates / updates_in_epoch: value for updates, value in self.values.items()}
+        return dataclasses.replace(self, values=values)
 
 
 def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
@@ -70,12 +65,7 @@ def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:
     if not any(map(math.isfinite, values.values())):
         what = "valid_loss" if metric is None else f"valid_{metric}"
         raise UserError(f"{path}: {what} is not a finite number in any validation")
-    return TrainingCurve(
-        values=values,
-        learning_rates=_learning_rates(entries),
-        updates_in_epoch=_updates_in_epoch(entries),
-        least_loss=log.least_loss,
-    )
+    return TrainingCurve(values, _updates_in_epoch(entries), log.least_loss)
 
 
 def read_valid_bound(log: Path) -> float:
@@ -86,7 +76,7 @@ def read_valid_bound(log: Path) -> float:
     folder above the log.
 
     Raises:
-        UserError: the corpus is not there, or has no lower bound.
+        UserError: the corpus is not there.
     """
     text = read_text(log)
     match = _DATA.search(text)
@@ -96,48 +86,25 @@ def read_valid_bound(log: Path) -> float:
     places = [folder / data.parent / LOWER_BOUND_NAME for folder in (Path(), *log.absolute().parents)]
     for path in places:
         if path.is_file():
-            return _valid_bound(path, eos=_WITHOUT_EOS not in text)
+            ends = "without" if _WITHOUT_EOS in text else "with"
+            return float(json.loads(read_text(path))["valid"][f"nats_per_token_{ends}_eos"])
     raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} next to it")
 
 
-def _valid_bound(path: Path, *, eos: bool) -> float:
-    try:
-        bound = float(json.loads(read_text(path))["valid"][f"nats_per_token_{'with' if eos else 'without'}_eos"])
-        if math.isfinite(bound):
-            return bound
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        pass
-    raise UserError(f"{path} has no lower bound of the validation data; did fairseq-stack write it?")
-
-
-def _figures(path: Path, entries: Sequence[Entry], metric: str) -> dict[float, float]:
+def _figures(path: Path, entries: Sequence[dict[str, Any]], metric: str) -> dict[float, float]:
     name = f"valid_{metric}"
-    values: dict[float, float] = {}
-    known: set[str] = set()
-    for entry in entries:
-        if name in entry:
-            values[entry.count("valid_num_updates")] = entry.figure(name)
-        known |= {key.removeprefix("valid_") for key in entry.figures if key.startswith("valid_")}
+    values = {float(entry["valid_num_updates"]): float(entry[name]) for entry in entries if name in entry}
     if not values:
+        known = {key.removeprefix("valid_") for entry in entries for key in entry if key.startswith("valid_")}
         raise UserError(f"{path}: no validation has {metric}; expected one of {', '.join(sorted(known))}")
     return dict(sorted(values.items()))
 
 
-def _learning_rates(entries: Sequence[Entry]) -> dict[float, float]:
-    rates = {
-        entry.count(updates): entry.figure(rate)
-        for entry in entries
-        for rate, updates in _RATE.items()
-        if rate in entry and updates in entry
-    }
-    return dict(sorted(rates.items()))
-
-
-def _updates_in_epoch(entries: Sequence[Entry]) -> float | None:
+def _updates_in_epoch(entries: Sequence[dict[str, Any]]) -> float | None:
     """From the last line of progress, which says how much of an epoch is done; without one, from an end of an epoch."""
     progress = ((entry, "num_updates", "update") for entry in reversed(entries))
     ends = ((entry, "train_num_updates", "epoch") for entry in entries)
     for entry, updates, epochs in (*progress, *ends):
-        if updates in entry and epochs in entry and entry.count(updates) and entry.count(epochs):
-            return entry.count(updates) / entry.count(epochs)
+        if updates in entry and entry.get(epochs):
+            return float(entry[updates]) / entry[epochs]
     return None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,64 +61,21 @@ class TrainingLog:
         return math.inf if math.isnan(self.best.loss) else self.best.loss
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of a log that is a JSON object.
-
-    Attributes:
-        place: the file and the line, for errors.
-        figures: the object.
-    """
-
-    place: str
-    figures: dict[str, Any]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.figures
-
-    def figure(self, name: str) -> float:
-        """A number, which fairseq writes as a string and which may be NaN.
-
-        Raises:
-            UserError: the line does not have it, or it is not a number.
-        """
-        try:
-            return float(self.figures[name])
-        except KeyError:
-            raise UserError(f"{self.place}: {name} is missing") from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise UserError(f"{self.place}: expected a number as {name}, got {self._shown(name)}") from error
-
-    def count(self, name: str) -> float:
-        """A number that is finite and not negative, such as a number of updates.
-
-        Raises:
-            UserError: it is not.
-        """
-        if not 0 <= self.figure(name) < math.inf:
-            raise UserError(f"{self.place}: expected a finite number >= 0 as {name}, got {self._shown(name)}")
-        return self.figure(name)
-
-    def _shown(self, name: str) -> str:
-        return json.dumps(self.figures[name])[:40]
-
-
 def read_training_log(path: Path) -> TrainingLog:
     """Read a log; if the training run was interrupted and resumed, repeated updates count once.
 
     Raises:
-        UserError: the log has no number of parameters, or no validation; see also :func:`read_entries`.
+        UserError: the log has no number of parameters, or no validation.
     """
-    text = read_text(path)
-    parameters = _PARAMETERS.search(text)
+    parameters = _PARAMETERS.search(read_text(path))
     losses: dict[int, float] = {}
     seconds: dict[int, int] = {}
     for entry in read_entries(path):
         if "valid_loss" in entry:
-            loss = entry.figure("valid_nll_loss" if "valid_nll_loss" in entry else "valid_loss")
-            losses[int(entry.count("valid_num_updates"))] = loss * math.log(2)
+            loss = float(entry.get("valid_nll_loss", entry["valid_loss"]))
+            losses[int(entry["valid_num_updates"])] = loss * math.log(2)
         elif "train_train_wall" in entry:
-            seconds[int(entry.count("epoch"))] = int(entry.count("train_train_wall"))
+            seconds[int(entry["epoch"])] = int(entry["train_train_wall"])
     if parameters is None or not losses:
         missing = "number of parameters" if parameters is None else "validation"
         raise UserError(f"{path}: this log has no {missing}; did fairseq-train write it with --log-format json?")
@@ -130,20 +87,14 @@ def read_training_log(path: Path) -> TrainingLog:
     )
 
 
-def read_entries(path: Path) -> Sequence[Entry]:
-    """The lines of a log that are JSON objects; half a line, of a process that was killed, is left out.
+def read_entries(path: Path) -> list[dict[str, Any]]:
+    """The lines of a log that are JSON objects, in which fairseq writes most numbers as strings.
 
-    Raises:
-        UserError: a line has a number that is too long, or brackets that are nested too deeply.
+    Half a line, of a process that was killed, is left out.
     """
     entries = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for line in read_text(path).splitlines():
         if line.startswith('{"'):
-            place = f"{path}, line {number}"
-            try:
-                entries.append(Entry(place, json.loads(line)))
-            except json.JSONDecodeError:
-                continue
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{place} is not from fairseq-train: {error}") from error
+            with contextlib.suppress(json.JSONDecodeError):
+                entries.append(json.loads(line))
     return entries

@@ -101,10 +101,10 @@ def draw_rows(
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
 
-def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:
+def scale_logarithmically(axes: Any) -> None:
     """Make y, which is drawn already, logarithmic.
 
-    Numbers stand at ``steps`` in each decade, such as 0.2 and 0.5, unless there are very few decades or many.
+    Numbers stand at 1, 2 and 5 in each decade, unless there are very few decades or many.
 
     Raises:
         UserError: no y is greater than 0.
@@ -115,7 +115,7 @@ def scale_logarithmically(axes: Any, steps: Sequence[int] = (1, 2, 5)) -> None:
     low, high = axes.get_ylim()
     if LEAST_DECADES <= math.log10(high / low) <= MOST_DECADES:
         # Left alone, a locator whose axis is short leaves out decades, and then all steps.
-        axes.yaxis.get_major_locator().set_params(subs=steps, numticks=20)
+        axes.yaxis.get_major_locator().set_params(subs=(1, 2, 5), numticks=20)
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter("")
 

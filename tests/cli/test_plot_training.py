@@ -20,9 +20,8 @@ def write_run(folder: Path, losses: dict[int, float], data: str = "corpus/data-b
     """The log of a run with 100 updates in an epoch, and these losses in nats per token by updates."""
     lines: list[str] = [f"{{'data': '{data}'}}", "num. shared model params: 10 (num. trained: 10)"]
     for updates, loss in losses.items():
-        rate = {"num_updates": str(updates), "lr": str(1 / updates if updates < 100 else 0)}
         valid = {"loss": loss / math.log(2), **figures, "num_updates": updates}
-        lines.append(json.dumps({"epoch": 1, "update": updates / 100, **rate}))
+        lines.append(json.dumps({"epoch": 1, "update": updates / 100, "num_updates": str(updates)}))
         lines.append(json.dumps({"epoch": 1, **{f"valid_{name}": str(value) for name, value in valid.items()}}))
     folder.mkdir(parents=True)
     (folder / "train.log").write_text("\n".join(lines), encoding="utf-8")
@@ -68,18 +67,14 @@ def test_panels_with_the_difference_to_the_bound_of_each_run(
     for language, seed, least, loss in (("dyck", 1, 0.5, 0.75), ("dyck", 2, 0.125, 0.625), ("hardest", 1, 0.25, 0.5)):
         write_bound(tmp_path / language / f"corpus-{seed}", least)
         write_run(tmp_path / language / f"tf-{seed}", {50: 1.0, 100: loss}, f"{language}/corpus-{seed}/data-bin")
-    plot(
-        "training dyck:Tf=dyck/tf-1 dyck:Tf=dyck/tf-2 hardest:Tf=hardest/tf-1 --bound --epochs --learning-rate -o a.pdf"
-    )
-    dyck, hardest, *rates = drawn[0].axes
+    plot("training dyck:Tf=dyck/tf-1 dyck:Tf=dyck/tf-2 hardest:Tf=hardest/tf-1 --bound --epochs -o a.pdf")
+    dyck, hardest = drawn[0].axes
     bound = ("lower bound", {0: 0.0, 1: 0.0})
     assert lines_of(dyck) == [("Tf", {0.5: 0.5, 1.0: 0.25}), ("", {0.5: 0.875, 1.0: 0.5}), bound]
     assert lines_of(hardest) == [("Tf", {0.5: 0.75, 1.0: 0.25}), bound]
-    assert [lines_of(axes)[0][1] for axes in rates] == [{0.5: 0.02}] * 2
     assert [axes.get_title() for axes in (dyck, hardest)] == ["Dyck", "hardest"]
-    assert [axes.get_xlabel() for axes in drawn[0].axes] == ["", "", "epochs", "epochs"]
+    assert [axes.get_xlabel() for axes in drawn[0].axes] == ["epochs", "epochs"]
     assert dyck.get_ylabel() == "cross-entropy difference\n(nats per symbol)"
-    assert [axes.get_xlim() for axes in rates] == [axes.get_xlim() for axes in (dyck, hardest)]
     assert legend_of(drawn[0]) == ["Tf", "lower bound"]
 
 
@@ -90,8 +85,6 @@ def test_mistakes_in_training_runs(tmp_path: Path, refusal: Callable[[str], str]
     cases = {
         "zero --metric bleu --log -o a.png": "a logarithmic scale needs values greater than 0; there are none; leave "
         "out --log",
-        "zero --learning-rate -o a.png": "zero/train.log has no learning rate greater than 0; leave out "
-        "--learning-rate",
         "short --epochs -o a.png": "short does not say how many updates an epoch has; leave out --epochs",
         "tf nowhere -o a.png": "nowhere: No such file or directory",
         "tf -o a.jpg": "a.jpg: expected a name that ends with one of .pdf, .png, .svg",

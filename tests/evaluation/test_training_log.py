@@ -53,26 +53,6 @@ def test_the_best_is_the_first_of_the_least(tmp_path: Path, losses: str, updates
     assert (log.best.updates, log.least_loss) == (updates, least * math.log(2))
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ('{"valid_loss": null, "valid_num_updates": "5"}', "expected a number as valid_loss, got null"),
-        ('{"valid_loss": "abc", "valid_num_updates": "5"}', 'expected a number as valid_loss, got "abc"'),
-        ('{"valid_loss": "1"}', "valid_num_updates is missing"),
-        ('{"valid_loss": "1", "valid_num_updates": "nan"}', 'a finite number >= 0 as valid_num_updates, got "nan"'),
-        ('{"train_train_wall": "1"}', "epoch is missing"),
-        ('{"a": ' + "[" * 10**5, "is not from fairseq-train: maximum recursion depth exceeded"),
-        ('{"a": ' + "1" * 5000 + "}", "is not from fairseq-train: Exceeds the limit"),
-    ],
-    ids=["null", "text", "no-updates", "updates", "no-epoch", "deep", "long"],
-)
-def test_a_line_that_cannot_be_read(tmp_path: Path, line: str, problem: str) -> None:
-    with pytest.raises(UserError) as caught:
-        read(tmp_path, f"{HEAD}{validation(50, loss='1')}{line}\n")
-    message = str(caught.value)
-    assert message.startswith(f"{tmp_path}/train.log, line 5") and problem in message
-
-
 def test_what_was_done_twice_counts_once(tmp_path: Path) -> None:
     first = HEAD + validation(50, loss="3") + validation(100, loss="2") + end_of_epoch(1, 20)
     resumed = HEAD + validation(100, loss="1") + end_of_epoch(1, 30) + validation(150, loss="0.5")

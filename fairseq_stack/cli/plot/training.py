@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.training_curve import TrainingCurve, read_training_curve, read_valid_bound
-from fairseq_stack.plots.panels import draw_bound, draw_legend, draw_runs, hide_unused, scale_logarithmically
-from fairseq_stack.plots.style import figure, grid
+from fairseq_stack.plots.panels import draw_bound, draw_runs, scale_logarithmically
 
-from .figures import DIFFERENCE, Figure, Looks, add_log, looks_of, split_name, title_of
+from .figures import DIFFERENCE, Figure, Looks, add_log, draw_panels, looks_of, split_name, title_of
 
 LOG_NAME = "train.log"
 LOSS = "validation loss\n(nats per token)"
@@ -59,7 +58,6 @@ examples:
         )
         parser.add_argument("--epochs", action="store_true", help="draw against epochs instead of updates")
         add_log(parser)
-        parser.add_argument("--learning-rate", action="store_true", help="also draw the learning rate")
 
     def draw(self, args: argparse.Namespace) -> Sequence[str]:
         panels: Panels = {}
@@ -68,7 +66,16 @@ examples:
         for name, path in arguments:
             panel, model = ("", unnamed[path]) if name is None else panel_and_model(name)
             panels.setdefault(panel, {}).setdefault(model, []).append(read_run(path, args))
-        draw_runs_of_models(panels, args)
+        looks = looks_of(panels)
+        draw_panels(
+            {title_of(panel): models for panel, models in panels.items()},
+            args.output,
+            lambda axes, models: draw_panel(axes, models, looks, args),
+            xlabel="epochs" if args.epochs else "updates",
+            ylabel=f"validation {args.metric}" if args.metric else DIFFERENCE if args.bound else LOSS,
+            title=args.title,
+            height=3.5,
+        )
         return ()
 
 
@@ -100,8 +107,6 @@ def read_run(run: Path, args: argparse.Namespace) -> TrainingCurve:
     """
     log = run / LOG_NAME if run.is_dir() else run
     curve = read_training_curve(log, args.metric)
-    if args.learning_rate and not any(rate > 0 for rate in curve.learning_rates.values()):
-        raise UserError(f"{log} has no learning rate greater than 0; leave out --learning-rate")
     if args.bound:
         curve = curve.above(read_valid_bound(log))
     if not args.epochs:
@@ -111,53 +116,17 @@ def read_run(run: Path, args: argparse.Namespace) -> TrainingCurve:
     return curve.by_epoch(curve.updates_in_epoch)
 
 
-def draw_runs_of_models(panels: Panels, args: argparse.Namespace) -> None:
-    """Draw the runs by panel and model."""
-    rows, columns = grid(len(panels))
-    heights = (3.0, 1.2) if args.learning_rate else (3.0,)
-    looks = looks_of(panels)
-    size = (max(3.6 * columns, 4.5), (0.5 + sum(heights)) * rows)
-    suffix = args.output.suffix[1:]
-    with figure(
-        args.output, len(heights) * rows, columns, size, suffix, heights=heights * rows, title=args.title
-    ) as drawn:
-        curves, rates = drawn[:: len(heights)], drawn[len(heights) - 1 :: len(heights)]
-        for (panel, models), axes, below in zip(panels.items(), curves.flat, rates.flat, strict=False):
-            draw_panel(axes, models, looks, log=args.log)
-            axes.set_title(title_of(panel))
-            if args.bound and not args.log:
-                draw_bound(axes, 0)
-            if args.learning_rate:
-                below.sharex(axes)
-                draw_rates(below, models, looks)
-            below.set_xlabel("epochs" if args.epochs else "updates")
-        for axes in curves[:, 0]:
-            axes.set_ylabel(f"validation {args.metric}" if args.metric else DIFFERENCE if args.bound else LOSS)
-        if args.learning_rate:
-            hide_unused(rates, len(panels))
-        draw_legend(curves, len(panels))
-
-
-def draw_panel(axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Looks, *, log: bool) -> None:
-    """The validations of the runs of each model."""
+def draw_panel(
+    axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Looks, args: argparse.Namespace
+) -> None:
+    """The validations of the runs of each model; the run with the least loss is the thick one."""
     for model, runs in models.items():
-        draw_runs(axes, model, [run.values for run in runs], _best(runs), looks[model])
-    if log:
+        best = min(range(len(runs)), key=lambda number: runs[number].least_loss)
+        draw_runs(axes, model, [run.values for run in runs], best, looks[model])
+    if args.log:
         scale_logarithmically(axes)
-
-
-def draw_rates(axes: Any, models: Mapping[str, Sequence[TrainingCurve]], looks: Looks) -> None:
-    """The learning rates of the same runs, on a logarithmic scale, where they are not zero."""
-    for model, runs in models.items():
-        rates = [{place: rate for place, rate in run.learning_rates.items() if rate > 0} for run in runs]
-        draw_runs(axes, model, rates, _best(runs), {**looks[model], "marker": ""})
-    axes.set_ylabel("learning rate")
-    scale_logarithmically(axes, steps=(1, 3))
-
-
-def _best(runs: Sequence[TrainingCurve]) -> int:
-    """The number of the run with the least validation loss."""
-    return min(range(len(runs)), key=lambda number: runs[number].least_loss)
+    elif args.bound:
+        draw_bound(axes, 0)
 
 
 add_parser = Training().add_parser
