@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,36 +14,6 @@ from torch import Tensor
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack.models.checkpoints import FINGERPRINT
-
-EPOCHS = re.compile(r"checkpoint(\d+)\.pt")
-UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
-
-
-def last_checkpoints(folder: Path, pattern: re.Pattern[str], count: int, upper_bound: int | None = None) -> list[Path]:
-    """The last checkpoints of a training run, the newest first.
-
-    Args:
-        folder: the ``--save-dir`` of the training run.
-        pattern: matches the names, with the epoch or the update as its group: :data:`EPOCHS` or :data:`UPDATES`.
-        count: how many checkpoints.
-        upper_bound: the highest epoch or update to take.
-
-    Raises:
-        UserError: there is no such folder, or it holds fewer checkpoints.
-    """
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder: expected the --save-dir of a training run")
-    matches = {path: pattern.fullmatch(path.name) for path in folder.iterdir()}
-    numbers = {path: int(match[1]) for path, match in matches.items() if match}
-    within = [path for path, number in numbers.items() if upper_bound is None or number <= upper_bound]
-    if len(within) < count:
-        example = "checkpoint12.pt" if pattern is EPOCHS else "checkpoint_12_3000.pt"
-        bound = "" if upper_bound is None else f" up to number {upper_bound}"
-        raise UserError(
-            f"{folder}: expected at least {count} checkpoints with names such as {example}{bound}, found {len(within)} "
-            "(training with --no-epoch-checkpoints keeps none of each epoch)"
-        )
-    return sorted(within, key=lambda path: numbers[path], reverse=True)[:count]
 
 
 def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False) -> None:

@@ -47,10 +47,6 @@ def save(path: Path, value: float, change: Callable[[State], object] = lambda st
 @pytest.fixture
 def checkpoints(tmp_path: Path) -> list[Path]:
     """The checkpoints of four epochs; the parameters of epoch 1 are 1, of epoch 2 are 2, and so on."""
-    for epoch in (1, 2, 9, 10):
-        save(tmp_path / f"checkpoint_{epoch}_{epoch * 100}.pt", epoch * 100)
-    save(tmp_path / "checkpoint_best.pt", 77)
-    save(tmp_path / "checkpoint_last.pt", 77)
     return [save(tmp_path / f"checkpoint{epoch}.pt", epoch) for epoch in (1, 2, 9, 10)]
 
 
@@ -95,20 +91,6 @@ def test_sums_do_not_overflow(tmp_path: Path) -> None:
     half = torch.load(tmp_path / "average.pt", weights_only=True)["model"]["decoder.half"]
     assert half.dtype == torch.float16
     assert half.isfinite().all()
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ("--num-epoch-checkpoints 2", 9.5),
-        ("--num-epoch-checkpoints 2 --checkpoint-upper-bound 9", 5.5),
-        ("--num-update-checkpoints 3", 700),
-        ("--num-update-checkpoints 2 --checkpoint-upper-bound 250", 150),
-    ],
-)
-def test_last_checkpoints_of_a_folder(options: str, expected: float, checkpoints: list[Path], tmp_path: Path) -> None:
-    assert average(tmp_path, *options.split(), "--output", tmp_path / "average.pt") == 0
-    assert mean(tmp_path / "average.pt") == expected
 
 
 def test_existing_output(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,11 +144,6 @@ def test_mistakes_in_names(checkpoints: list[Path], tmp_path: Path, capsys: pyte
     for arguments, message in (
         ([first, tmp_path / "none.pt"], f"{tmp_path}/none.pt: No such file"),
         ([tmp_path], f"{tmp_path} is not a fairseq checkpoint: it is a folder"),
-        ([tmp_path / "x", "--num-epoch-checkpoints", 1], f"{tmp_path}/x is not a folder"),
-        ([first, tmp_path, "--num-epoch-checkpoints", 1], "--num-epoch-checkpoints needs one folder, got 2 names"),
-        ([tmp_path, "--num-epoch-checkpoints", 0], "--num-epoch-checkpoints: expected at least 1, got 0"),
-        ([tmp_path, "--num-update-checkpoints", 3, "--checkpoint-upper-bound", 200], "up to number 200, found 2"),
-        ([first, "--checkpoint-upper-bound", 3], "--checkpoint-upper-bound needs --num-epoch-checkpoints or"),
     ):
         assert_refused(arguments, message, tmp_path, capsys)
     assert_refused([first], "cannot write", tmp_path, capsys, output="none/average.pt")
