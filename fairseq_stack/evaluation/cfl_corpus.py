@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
@@ -17,11 +16,11 @@ from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
 from fairseq_stack_preprocess.cfl.languages import Language, Parameters, Word
 from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
-from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SUFFIX, TEXT
+from fairseq_stack_preprocess.layout import MANIFEST_NAME, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
-from .manifest import read_manifest
+from .manifest import corpus_at, read_manifest
 
 DIGITS_OF_SHA = 8
 
@@ -64,54 +63,34 @@ class CFLCorpus:
 
     Attributes:
         folder: the folder of the corpus.
+        dictionaries: the folder of the dictionary; None if the corpus was not binarised.
         language: the language.
         train_lengths: the minimum and maximum length of strings in train.
         greatest_length: the maximum length of strings in any split.
     """
 
     folder: Path
+    dictionaries: Path | None
     language: KnownLanguage
     train_lengths: tuple[int, int]
     greatest_length: int
-
-    @property
-    def dictionaries(self) -> Path | None:
-        """The folder of the dictionary; None if the corpus was not binarised."""
-        folder = self.folder / DATA_BIN
-        return folder if folder.is_dir() else None
 
     def read(self, split: str) -> CFLStrings:
         """The strings of a split.
 
         Raises:
-            UserError: the corpus has no such split, the split is empty, or a file with probabilities is missing or does
-                not fit.
+            UserError: the corpus has no such split.
         """
         path = self.folder / TEXT / f"{split}.{SUFFIX}"
         if not path.is_file():
             known = sorted(path.stem for path in (self.folder / TEXT).glob("*.logp"))
             raise UserError(f"{self.folder} has no split {split!r}; it has {', '.join(known) or 'none'}")
         lines = read_lines(path)
-        if lines == [""]:
-            raise UserError(f"{path} is empty")
-        costs = self._numbers(split, "nll", len(lines))
-        log_probabilities = self._numbers(split, "logp", len(lines))
+        costs, log_probabilities = (read_numbers(path.with_suffix(suffix), float) for suffix in (".nll", ".logp"))
         digest = hashlib.sha256(repr((lines, costs, log_probabilities)).encode())
         strings = [tuple(line.split()) for line in lines]
         given_length = [-value for value in log_probabilities]
         return CFLStrings(split, strings, costs, given_length, digest.hexdigest()[:DIGITS_OF_SHA])
-
-    def _numbers(self, split: str, name: str, expected: int) -> list[float]:
-        path = self.folder / TEXT / f"{split}.{name}"
-        if not path.is_file():
-            raise UserError(f"{path} is missing: expected the log-probabilities of the strings; prepare the data again")
-        numbers = read_numbers(path, float)
-        if len(numbers) != expected:
-            raise UserError(f"{path} has {len(numbers)} lines: expected {expected}, as many as there are strings")
-        for line, number in enumerate(numbers, start=1):
-            if not math.isfinite(number):
-                raise UserError(f"{path}, line {line}: expected a finite number, got {number}")
-        return numbers
 
 
 def read_cfl_corpus(folder: Path) -> CFLCorpus:
@@ -121,38 +100,32 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
         folder: the folder of the corpus, or its ``data-bin``.
 
     Raises:
-        UserError: the folder holds no corpus of a formal language, or its manifest cannot be used.
+        UserError: the folder holds no corpus of a formal language.
     """
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder")
-    root = folder.parent if folder.name == DATA_BIN and not (folder / MANIFEST_NAME).is_file() else folder
+    root, dictionaries = corpus_at(folder)
     manifest = read_manifest(root)
     if is_bounded_dyck(manifest):
         raise UserError(
             f"{folder} has no probabilities of strings: score models on it with fairseq-stack evaluate-pushdown"
         )
-    if manifest is None or manifest.get("corpus") != cfl.CORPUS:
+    if manifest.get("corpus") != cfl.CORPUS:
         raise UserError(
             f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"
         )
-    try:
-        return _read_cfl(root, manifest.get("options", {}))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{root / MANIFEST_NAME} has options that this version does not know: {error}") from error
-
-
-def _read_cfl(folder: Path, entries: dict[str, Any]) -> CFLCorpus:
-    grammar = folder / cfl.GRAMMAR_NAME if entries.get("grammar") else None
+    entries = manifest["options"]
+    grammar = root / cfl.GRAMMAR_NAME if entries.get("grammar") else None
     known = {field.name for field in dataclasses.fields(cfl.Options)}  # options that are new have their defaults
     options = cfl.Options(**{name: entry for name, entry in {**entries, "grammar": grammar}.items() if name in known})
     if grammar is None:
-        name = options.name()
         language = _named(options.language(), options.parameters, unary_start=options.unary_start)
     else:
-        name = str(entries["grammar"])
-        language = _of_grammar(name, grammar)
+        language = _of_grammar(str(entries["grammar"]), grammar)
     return CFLCorpus(
-        folder, language, (options.min_length, options.max_length), max(options.max_length, options.test_max_length)
+        root,
+        dictionaries,
+        language,
+        (options.min_length, options.max_length),
+        max(options.max_length, options.test_max_length),
     )
 
 

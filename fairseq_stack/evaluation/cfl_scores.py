@@ -45,11 +45,10 @@ def string_losses(
         eos: whether the ends of strings are counted.
     """
     losses = []
-    for string, values in enumerate(log_probabilities):
+    for values, *of_string in zip(log_probabilities, bounds, bounds_given_length, strict=True):
         length = len(values) - 1
         tokens = length + eos
-        loss = -math.fsum(values[:tokens])
-        losses.append(StringLoss(length, tokens, loss, bounds[string], bounds_given_length[string]))
+        losses.append(StringLoss(length, tokens, -math.fsum(values[:tokens]), *of_string))
     return losses
 
 

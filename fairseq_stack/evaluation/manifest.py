@@ -1,4 +1,4 @@
-"""The manifest of a corpus."""
+"""The folder of a corpus, and its manifest."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.errors import UserError
-from fairseq_stack_preprocess.layout import MANIFEST_NAME
+from fairseq_stack.files import read_text
+from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest in a folder, or None if there is none.
+def corpus_at(folder: Path) -> tuple[Path, Path | None]:
+    """The folder of a corpus, and of its dictionaries, or None if it was not binarised.
+
+    Args:
+        folder: the folder of the corpus, or its ``data-bin``.
 
     Raises:
-        UserError: it is not a JSON object, its corpus is not a name, or its options are not an object.
+        UserError: there is no such folder.
     """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder")
+    root = folder.parent if folder.name == DATA_BIN and not (folder / MANIFEST_NAME).is_file() else folder
+    return root, root / DATA_BIN if (root / DATA_BIN).is_dir() else None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in a folder; empty if there is none."""
     path = folder / MANIFEST_NAME
-    if not path.is_file():
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not a manifest: {error}") from error
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not a manifest: expected an object, got {type(content).__name__}")
-    if not isinstance(content.get("corpus", ""), str):
-        raise UserError(f"{path} is not a manifest: expected corpus to be a name, got {content['corpus']}")
-    options = content.get("options", {})
-    if not isinstance(options, dict):
-        raise UserError(f"{path} is not a manifest: expected options to be an object, got {type(options).__name__}")
+    content: dict[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
     return content

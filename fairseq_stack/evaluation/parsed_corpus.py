@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.cfl.bounded_dyck import attachments, is_bounded_dyck
-from fairseq_stack_preprocess.layout import DATA_BIN, SUFFIX, TEXT
+from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
+from fairseq_stack_preprocess.layout import SUFFIX, TEXT
 
-from .manifest import read_manifest
+from .manifest import corpus_at, read_manifest
 from .unlabelled_f1 import PUNCTUATION_TAGS
 
 Line = tuple[str, ...]
@@ -47,59 +46,37 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
         split: the name of the split, such as ``test``.
 
     Raises:
-        UserError: the folder holds no such corpus or split, or a file does not fit the others.
+        UserError: the folder holds no such corpus or split.
     """
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder")
-    root = folder.parent if folder.name == DATA_BIN else folder
+    root, dictionaries = corpus_at(folder)
     text = root / TEXT
     path = text / f"{split}.{SUFFIX}"
     if not path.is_file():
         known = sorted(file.stem for file in text.glob("*.attach"))
         raise UserError(f"{folder} has no sentences {path.name}; it has parses of {', '.join(known) or 'none'}")
     sentences = [tuple(line.split()) for line in read_lines(path)]
-    if not any(sentences):
-        raise UserError(f"{path} is empty: expected one sentence per line")
-    has_brackets = is_bounded_dyck(read_manifest(root))
-    if has_brackets:
-        _check_brackets(path, sentences)
-    word_of = _word_of(text / f"{split}.pieces-per-word", path, sentences)
+    word_of = _word_of(text / f"{split}.pieces-per-word", sentences)
     return ParsedCorpus(
         sentences=sentences,
         attachments=text / f"{split}.attach",
         word_of=word_of,
-        punctuation=_punctuation(text / f"{split}.tags", path, word_of),
-        has_brackets=has_brackets,
-        dictionaries=root / DATA_BIN if (root / DATA_BIN).is_dir() else None,
+        punctuation=_punctuation(text / f"{split}.tags", word_of),
+        has_brackets=is_bounded_dyck(read_manifest(root)),
+        dictionaries=dictionaries,
     )
 
 
-def _check_brackets(path: Path, strings: Sequence[Line]) -> None:
-    for number, string in enumerate(strings, start=1):
-        try:
-            attachments(string)
-        except ValueError as error:
-            raise UserError(f"{path}, line {number}: {error}") from error
-
-
-def _word_of(path: Path, text: Path, sentences: Sequence[Line]) -> list[Sequence[int]]:
+def _word_of(path: Path, sentences: Sequence[Line]) -> list[Sequence[int]]:
     """The number of the word that each token belongs to, where tokens are pieces of words; otherwise its own number."""
     if not path.is_file():
         return [range(len(sentence)) for sentence in sentences]
-    try:
-        counts = [[int(count) for count in line.split()] for line in read_lines(path)]
-    except ValueError:
-        counts = []
-    if list(map(sum, counts)) != list(map(len, sentences)) or min(chain(*counts), default=1) < 1:
-        raise UserError(f"{path} does not say how many tokens of {text.name} each word is; prepare the corpus again")
+    counts = [map(int, line.split()) for line in read_lines(path)]
     return [[number for number, count in enumerate(line) for _ in range(count)] for line in counts]
 
 
-def _punctuation(path: Path, text: Path, word_of: Sequence[Sequence[int]]) -> list[list[bool]] | None:
+def _punctuation(path: Path, word_of: Sequence[Sequence[int]]) -> list[list[bool]] | None:
     """Whether tokens are punctuation, by the tags of their words."""
     if not path.is_file():
         return None
     tags = [line.split() for line in read_lines(path)]
-    if list(map(len, tags)) != [len(set(words)) for words in word_of]:
-        raise UserError(f"{path} does not have a tag for each word of {text.name}; prepare the corpus again")
     return [[line[word] in PUNCTUATION_TAGS for word in words] for line, words in zip(tags, word_of, strict=True)]

@@ -43,24 +43,16 @@ class Prompts:
         """The tokens of each prompt, without its label, and the labels.
 
         Raises:
-            UserError: the corpus lacks the split, or its files do not fit together.
+            UserError: the corpus lacks the split.
         """
         paths = [self.text / f"{split}.{suffix}" for suffix in (SUFFIX, "label")]
         if not all(path.is_file() for path in paths):
             raise UserError(f"{self.folder} has no split {split}; it has {', '.join(self.splits)}")
         lines, labels = map(read_lines, paths)
-        if len(lines) != len(labels):
-            raise UserError(f"{paths[1]}: expected {len(lines):,} lines, as {paths[0].name} has, got {len(labels):,}")
         tokens = [tuple(line.split()) for line in lines]
         if self.labels is None:
             return tokens, labels
-        prompts = []
-        for number, (line, label) in enumerate(zip(tokens, labels, strict=True), start=1):
-            of_label = self.labels.get(label, ())
-            if not of_label or line[-len(of_label) :] != of_label:
-                raise UserError(f"{paths[0]}, line {number}: expected the label {label!r} at the end")
-            prompts.append(line[: -len(of_label)])
-        return prompts, labels
+        return [line[: -len(self.labels[label])] for line, label in zip(tokens, labels, strict=True)], labels
 
 
 def read_prompts(folder: Path) -> Prompts:
@@ -75,11 +67,7 @@ def read_prompts(folder: Path) -> Prompts:
     roots = [root for root in (folder, folder.absolute().parent) if (root / TASK).is_file()]
     if not roots:
         raise UserError(f"{folder} has no {TASK}: expected a corpus of fairseq-stack prepare classification")
-    path = roots[0] / TASK
-    try:
-        content = json.loads(read_text(path))
-        task, labels = str(content["task"]), content["labels"]
-        tokens = None if labels is None else {str(name): tuple(map(str, of_it)) for name, of_it in labels.items()}
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is not a {TASK} of fairseq-stack prepare classification: {error!r}") from error
-    return Prompts(roots[0], task, tokens)
+    content = json.loads(read_text(roots[0] / TASK))
+    labels = content["labels"]
+    tokens = None if labels is None else {name: tuple(of_it) for name, of_it in labels.items()}
+    return Prompts(roots[0], content["task"], tokens)

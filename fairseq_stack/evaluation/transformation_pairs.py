@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, TEXT
-from fairseq_stack_preprocess.transformations.class_weights import NOUN_PHRASES, PREPOSITIONAL, SIMPLE, VERB_PHRASES
+from fairseq_stack_preprocess.layout import MANIFEST_NAME, TEXT
+from fairseq_stack_preprocess.transformations.class_weights import PREPOSITIONAL, SIMPLE
 from fairseq_stack_preprocess.transformations.sentences import (
     AUXILIARIES,
     DETERMINERS,
@@ -31,7 +31,7 @@ from fairseq_stack_preprocess.transformations.tasks import (
 )
 from fairseq_stack_preprocess.transformations.transformation_corpus import CORPUS, LINEAR, SOURCE, STRUCTURE, TARGET
 
-from .manifest import read_manifest
+from .manifest import corpus_at, read_manifest
 
 _ALL_AUXILIARIES = AUXILIARIES[0] + AUXILIARIES[1]
 _FORMS = [tuple(present(verb, number) for number in NUMBERS) for verb in VERBS]
@@ -90,23 +90,17 @@ def read_transformations(folder: Path, split: str) -> TransformationPairs:
         split: its name.
 
     Raises:
-        UserError: the folder holds no such corpus, the corpus has no such split, or a file of the split is missing or
-            does not fit.
+        UserError: the folder holds no such corpus, or the corpus has no such split.
     """
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder")
-    root = folder.parent if folder.name == DATA_BIN and not (folder / MANIFEST_NAME).is_file() else folder
-    manifest = read_manifest(root) or {}
+    root, dictionaries = corpus_at(folder)
+    manifest = read_manifest(root)
     if manifest.get("corpus") != CORPUS:
         raise UserError(
             f"{folder} is not a corpus of fairseq-stack prepare {CORPUS}: expected {MANIFEST_NAME} of such a corpus"
         )
-    name = str(manifest.get("options", {}).get("task"))
-    if name not in TASKS:
-        raise UserError(f"{root / MANIFEST_NAME}: expected the task {' or '.join(TASKS)}, got {name}")
-    pairs, words = zip(*_read_pairs(root / TEXT, split, TASKS[name]), strict=True)
-    dictionaries = root / DATA_BIN
-    return TransformationPairs(TASKS[name], pairs, words, dictionaries if dictionaries.is_dir() else None)
+    task = TASKS[manifest["options"]["task"]]
+    pairs, words = zip(*_read_pairs(root / TEXT, split, task), strict=True)
+    return TransformationPairs(task, pairs, words, dictionaries)
 
 
 def _read_pairs(folder: Path, split: str, task: Task) -> Iterator[tuple[Pair, DecidingWord | None]]:
@@ -114,31 +108,14 @@ def _read_pairs(folder: Path, split: str, task: Task) -> Iterator[tuple[Pair, De
     if not paths[0].is_file():
         known = sorted(path.stem for path in folder.glob(f"*.{SOURCE}"))
         raise UserError(f"{folder.parent} has no split {split!r}; it has {', '.join(known) or 'none'}")
-    for path in paths:
-        if not path.is_file():
-            raise UserError(f"{path} is missing; prepare the data again")
-    columns = [[tuple(line.split()) for line in read_lines(path)] for path in paths]
-    for path, column in zip(paths, columns, strict=True):
-        if len(column) != len(columns[0]):
-            raise UserError(f"{path} has {len(column)} lines: expected {len(columns[0])}, as many as {paths[0].name}")
-    for number, (source, target, linear, structure) in enumerate(zip(*columns, strict=True), start=1):
-        if not source or source[-1] not in task.markers:
-            raise UserError(f"{paths[0]}, line {number}: expected a sentence and {' or '.join(task.markers)}")
-        if len(structure) != 2 or structure[0] not in NOUN_PHRASES or structure[1] not in VERB_PHRASES:
-            raise UserError(f"{paths[3]}, line {number}: expected the types of subject and verb phrase, as RO I")
-        pair = Pair(source, target, linear, (structure[0], structure[1]))
-        try:
-            yield pair, deciding_word(task, pair)
-        except IndexError as error:
-            raise UserError(f"{paths[1]}, line {number}: expected an answer of {task.name}") from error
+    columns = ([tuple(line.split()) for line in read_lines(path)] for path in paths)
+    for source, target, linear, (subject, verb_phrase) in zip(*columns, strict=True):
+        pair = Pair(source, target, linear, (subject, verb_phrase))
+        yield pair, deciding_word(task, pair)
 
 
 def deciding_word(task: Task, pair: Pair) -> DecidingWord | None:
-    """The deciding word of a pair; None if its marker asks for the sentence itself.
-
-    Raises:
-        IndexError: the target has none.
-    """
+    """The deciding word of a pair; None if its marker asks for the sentence itself."""
     if pair.source[-1] != task.markers[1]:
         return None
     rivals = _RIVALS[task.name]

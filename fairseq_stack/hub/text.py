@@ -57,10 +57,7 @@ def pieces_of(companions: Mapping[str, Path], language: str | None) -> Pieces | 
 
 
 def _pieces_of_bytes(path: Path) -> Pieces:
-    try:
-        encoder = ByteEncoder(read_text(path))
-    except (ValueError, OSError) as error:
-        raise UserError(f"{path} is not a tokenizer: {error}") from error
+    encoder = ByteEncoder(read_text(path))
 
     def cut(sentence: str) -> str:
         (pieces,) = encoder.encode([" ".join(sentence.split())])
@@ -107,12 +104,7 @@ def joined(pieces: str) -> str:
 
 
 def _normalizer(manifest: Path | None, language: str | None) -> Callable[[str], str]:
-    if manifest is None or language is None:
+    content: Any = {} if manifest is None else json.loads(read_text(manifest))
+    if language is None or content.get("corpus") != TRANSLATION:
         return lambda sentence: sentence
-    try:
-        content: Any = json.loads(read_text(manifest))
-        if content["corpus"] != TRANSLATION:
-            return lambda sentence: sentence
-        return normalizer(language, content["options"]["normalization"], content["options"]["moses"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(f"{manifest} is not the manifest of a corpus") from error
+    return normalizer(language, content["options"]["normalization"], content["options"]["moses"])

@@ -77,13 +77,10 @@ def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: in
         count: the number of lines; there may be fewer.
 
     Raises:
-        UserError: there is no such split or line, it cannot be read, or it is not of the model's dictionaries.
+        UserError: there is no such split or line, or it is not of the model's dictionaries.
     """
     sides = _sides(hub, folder, split)
-    lengths = {len(side) for side, _ in sides}
-    if len(lengths) > 1:
-        raise UserError(f"{folder}, {split}: expected as many sentences as translations, got {sorted(lengths)}")
-    (length,) = lengths
+    length = len(sides[0][0])
     require_line(f"{folder}, {split}", length, first)
     sentences = []
     for number in range(first, min(first + count, length + 1)):
@@ -119,15 +116,10 @@ def _sides(hub: Hub, folder: Path, split: str) -> list[tuple[Any, Dictionary]]:
         ]
     for names in candidates:
         if all((folder / f"{name}.idx").is_file() for name in names):
-            return [(_read(folder / name, dictionary), dictionary) for name, dictionary in names.items()]
+            return [
+                (data_utils.load_indexed_dataset(str(folder / name), dictionary), dictionary)
+                for name, dictionary in names.items()
+            ]
     splits = sorted({path.name.partition(".")[0] for path in folder.glob("*.idx")})
     expected = f"expected one of {', '.join(splits)}" if splits else "expected the folder of fairseq-preprocess"
     raise UserError(f"{folder} has no {' and '.join(f'{name}.idx' for name in candidates[0])}; {expected}")
-
-
-def _read(path: Path, dictionary: Dictionary) -> Any:
-    """A dataset of fairseq."""
-    try:
-        return data_utils.load_indexed_dataset(str(path), dictionary)
-    except (OSError, ValueError, AssertionError) as error:
-        raise UserError(f"{path}.idx cannot be read: {error}") from error

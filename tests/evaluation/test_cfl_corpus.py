@@ -74,23 +74,6 @@ def test_an_option_that_an_older_version_did_not_have(folder: Path) -> None:
     assert read_cfl_corpus(folder).language.name == "marked-reversal"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"task": "dick"}, "unknown task dick"),
-        ({"parameters": {"bracket_types": 2}}, "--bracket-types is not a parameter of marked-reversal"),
-        ({"parameters": [1]}, "'list' object has no attribute 'items'"),
-        ({"min_length": "x"}, "not supported"),
-    ],
-)
-def test_manifests_of_other_versions(folder: Path, options: dict[str, Any], message: str) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["options"].update(options)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(UserError, match=rf"manifest\.json has options that this version does not know: .*{message}"):
-        read_cfl_corpus(folder)
-
-
 def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere is not a folder"):
         read_cfl_corpus(tmp_path / "nowhere")
@@ -99,28 +82,12 @@ def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
     for manifest, message in (
         ('{"corpus": "mt"}', "is not a corpus of fairseq-stack prepare cfl"),
         ('{"corpus": "cfl", "options": {"task": "bounded-dyck"}}', "has no probabilities of strings: score .*pushdown"),
-        ('{"corpus": ["cfl"]}', r"manifest\.json is not a manifest: expected corpus to be a name, got \['cfl"),
     ):
         (folder / "manifest.json").write_text(manifest)
         with pytest.raises(UserError, match=message):
             read_cfl_corpus(folder)
 
 
-def test_splits_that_cannot_be_used(folder: Path) -> None:
-    corpus = read_cfl_corpus(folder)
+def test_a_split_that_is_missing(folder: Path) -> None:
     with pytest.raises(UserError, match="has no split 'dev'; it has test, train, valid"):
-        corpus.read("dev")
-    for name, content, message in (
-        ("test.nll", "1.0\n", r"test\.nll has 1 lines: expected 12, as many as there are strings"),
-        ("test.logp", "-inf\n" * 12, r"test\.logp, line 1: expected a finite number, got -inf"),
-        ("test.txt", "", r"test\.txt is empty"),
-    ):
-        path = folder / "text" / name
-        before = path.read_text()
-        path.write_text(content)
-        with pytest.raises(UserError, match=message):
-            corpus.read("test")
-        path.write_text(before)
-    (folder / "text/test.logp").unlink()
-    with pytest.raises(UserError, match=r"test\.logp is missing: expected the log-probabilities of the strings"):
-        corpus.read("test")
+        read_cfl_corpus(folder).read("dev")

@@ -1,4 +1,4 @@
-"""Sentences with their parses as evaluate-pushdown reads them: punctuation by tags, and files that do not fit."""
+"""Sentences with their parses as evaluate-pushdown reads them: punctuation by tags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.parsed_corpus import read_parsed_corpus
 
 FILES = {"test.txt": "The dogs bark .\nBark !\n", "test.attach": "1 1 3 2\n1 1\n", "test.tags": "DT NNS VBP .\nVB .\n"}
-MANIFEST = '{"corpus": "cfl", "options": {"task": "bounded-dyck"}}'
 PIECES = {"test.txt": "_The _dog s _bark .\n_Ba rk !\n", "test.pieces-per-word": "1 2 1 1\n2 1\n"}
 
 
@@ -40,23 +39,6 @@ def test_without_tags(tmp_path: Path) -> None:
     (tmp_path / "data-bin").mkdir()
     corpus = read_parsed_corpus(tmp_path / "data-bin", "test")
     assert corpus.punctuation is None and corpus.dictionaries == tmp_path / "data-bin"
-
-
-@pytest.mark.parametrize(
-    ("files", "problem"),
-    [
-        ({"test.tags": "DT NNS VBP .\nVB\n"}, r"test\.tags does not have a tag for each word of test\.txt"),
-        ({**PIECES, "test.pieces-per-word": "1 2 1\n2 1\n"}, "pieces-per-word does not say how many tokens of test"),
-        ({**PIECES, "test.pieces-per-word": "1 x 1 1\n2 1\n"}, r"pieces-per-word does not say how many tokens of test"),
-        ({**PIECES, "test.pieces-per-word": f"1 2 1 1\n{'9' * 5000} 1\n"}, "does not say how many tokens of test"),
-        ({"../manifest.json": MANIFEST, "test.txt": "(a a)\n(a b)\n"}, r"test\.txt, line 2: symbol 2, 'b\)', closes"),
-        ({"test.txt": "\n"}, r"test\.txt is empty: expected one sentence per line"),
-    ],
-    ids=["tag", "number", "no-number", "digits", "bracket", "empty"],
-)
-def test_files_that_do_not_fit(tmp_path: Path, files: dict[str, str], problem: str) -> None:
-    with pytest.raises(UserError, match=problem):
-        read_parsed_corpus(write(tmp_path, FILES | files), "test")
 
 
 def test_no_corpus(tmp_path: Path) -> None:

@@ -122,13 +122,6 @@ def test_sentences_end_with_one_full_stop() -> None:
     }
 
 
-def item(*regions: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {"item_number": 7, "conditions": [{"condition_name": "a", "regions": regions}]} | changes
-
-
-CAT = {"region_number": 1, "content": "cat"}
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -136,26 +129,15 @@ CAT = {"region_number": 1, "content": "cat"}
             {"predictions": [{"formula": "(3;%a%) < (2;%b%)"}]},
             ", item 7: region 3 of the condition a, of a formula, is missing",
         ),
+        ({"predictions": [{"formula": "(1;%a%)"}]}, " is not a test suite of SyntaxGym: ValueError("),
         ({"items": [{"item_number": 1}]}, " is not a test suite of SyntaxGym: KeyError('conditions')"),
-        ({"items": []}, ": the suite has no items"),
-        ({"predictions": []}, ": the suite has no predictions"),
-        ({"meta": {"name": "x", "metric": "max"}}, ": the metric must be one of sum, mean, got 'max'"),
-        ({"meta": {"name": 5}}, " is not a test suite of SyntaxGym: TypeError('expected a string, got 5')"),
-        # Of regions and conditions with the same name the last one would count, and items would count twice.
-        ({"items": [item(CAT, CAT)]}, ": the region 1 occurs twice"),
-        ({"items": [item(CAT), item(CAT)]}, ": the item 7 occurs twice"),
-        ({"items": [item(conditions=item(CAT)["conditions"] * 2)]}, ": the condition a occurs twice"),
-        ({"items": [item(CAT | {"region_number": 0})]}, ": regions are numbered from 1, got 0"),
-        (
-            {"items": [item(CAT | {"content": None})]},
-            " is not a test suite of SyntaxGym: TypeError('expected a string, got None')",
-        ),
+        ({"meta": {"name": "x", "metric": "max"}}, ' is not a test suite of SyntaxGym: ValueError("the metric must be'),
     ],
 )
 def test_mistakes_in_suites(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         read_suites(suite_file(tmp_path / "x.json", **changes).parent)
-    assert str(caught.value) == f"{tmp_path / 'x.json'}{message}"
+    assert str(caught.value).startswith(f"{tmp_path / 'x.json'}{message}")
 
 
 def test_folders_without_suites(tmp_path: Path) -> None:
@@ -165,14 +147,6 @@ def test_folders_without_suites(tmp_path: Path) -> None:
     for folder, message in ((tmp_path, "is not a test suite of SyntaxGym"), (tmp_path / "x.json", "is not a folder")):
         with pytest.raises(UserError, match=message):
             read_suites(folder)
-
-
-def test_the_same_suite_twice(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        suite_file(tmp_path / f"{name}.json")
-    with pytest.raises(UserError) as caught:
-        read_suites(tmp_path)
-    assert str(caught.value) == f"{tmp_path}/b.json contains the same suite as {tmp_path}/a.json: cleft"
 
 
 def test_suites_without_a_category_do_not_count() -> None:

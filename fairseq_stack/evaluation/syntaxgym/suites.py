@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
 
 from .formulas import Formula, parse
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "agreement": ("number_orc", "number_prep", "number_src"),
@@ -77,21 +74,14 @@ def read_suites(folder: Path) -> list[Suite]:
     """Read all ``*.json`` of a folder, in the order of their names.
 
     Raises:
-        UserError: the folder has none, two have the same name, or a file is not a suite: the message names the file and
-            the item.
+        UserError: the folder has none, or a file is not a suite: the message names the file.
     """
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder; expected the one with the test suites, *.json")
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
+    suites = [read_suite(path) for path in sorted(folder.glob("*.json"))]
+    if not suites:
         raise UserError(f"{folder} has no test suites, *.json")
-    suites: dict[str, tuple[Path, Suite]] = {}
-    for path in paths:
-        suite = read_suite(path)
-        other, _ = suites.setdefault(suite.name, (path, suite))
-        if other != path:
-            raise UserError(f"{path} contains the same suite as {other}: {suite.name}")
-    return [suite for _, suite in suites.values()]
+    return suites
 
 
 def read_suite(path: Path) -> Suite:
@@ -101,60 +91,33 @@ def read_suite(path: Path) -> Suite:
         UserError: see :func:`read_suites`.
     """
     try:
-        content = json.loads(read_text(path))
-        suite = _suite(content)
-    except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError) as error:
+        suite = _suite(json.loads(read_text(path)))
+    except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is not a test suite of SyntaxGym: {error!r}") from error
-    except ValueError as error:
-        raise UserError(f"{path}: {error}") from error
     for item in suite.items:
         _require_regions(path, suite, item)
     return suite
 
 
 def _suite(content: Any) -> Suite:
-    """The suite of a file; ValueError says what is wrong with it."""
     name, metric = content["meta"]["name"], content["meta"].get("metric", SUM)
     if metric not in METRICS:
         raise ValueError(f"the metric must be one of {', '.join(METRICS)}, got {metric!r}")
-    items = _unique("item", ((int(item["item_number"]), item["conditions"]) for item in content["items"]))
-    formulas = tuple(parse(prediction["formula"]) for prediction in content["predictions"])
-    if not items or not formulas:
-        raise ValueError(f"the suite has no {'predictions' if items else 'items'}")
     return Suite(
-        name=_text(name),
+        name=name,
         category=next((category for category, suites in CATEGORIES.items() if name in suites), None),
         metric=metric,
-        region_names={int(number): str(text) for number, text in content["region_meta"].items()},
-        formulas=formulas,
-        items=tuple(Item(number, _conditions(conditions)) for number, conditions in items.items()),
+        region_names={int(number): text for number, text in content["region_meta"].items()},
+        formulas=tuple(parse(prediction["formula"]) for prediction in content["predictions"]),
+        items=tuple(Item(int(item["item_number"]), _conditions(item["conditions"])) for item in content["items"]),
     )
 
 
 def _conditions(content: Any) -> dict[str, Mapping[int, str]]:
-    return _unique("condition", ((entry["condition_name"], _regions(entry["regions"])) for entry in content))
-
-
-def _regions(content: Any) -> dict[int, str]:
-    regions = _unique("region", ((int(entry["region_number"]), _text(entry["content"])) for entry in content))
-    if min(regions, default=1) < 1:  # 0 is the full stop that is added
-        raise ValueError(f"regions are numbered from 1, got {min(regions)}")
-    return regions
-
-
-def _unique(what: str, entries: Iterable[tuple[Key, Value]]) -> dict[Key, Value]:
-    unique: dict[Key, Value] = {}
-    for name, value in entries:
-        if name in unique:
-            raise ValueError(f"the {what} {name} occurs twice")
-        unique[name] = value
-    return unique
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a string, got {value!r}")
-    return value
+    return {
+        entry["condition_name"]: {int(region["region_number"]): region["content"] for region in entry["regions"]}
+        for entry in content
+    }
 
 
 def _require_regions(path: Path, suite: Suite, item: Item) -> None:
