@@ -49,7 +49,7 @@ example:
         transduced = transduce(hub, args.split, batch_size=args.batch_size)
         strings = list(progress(transduced, label=f"{args.split} strings", total=len(content) // 2, unit="string"))
         score_words = tuple(hub.task.score_words)
-        if not any(string.scored for string in strings):
+        if not any(scored for _, scored, _ in strings):
             raise UserError(f"{data}, {args.split}: no target has one of the scored words {' '.join(score_words)}")
         intervals = intervals_of(args)
         result = TransductionResult(

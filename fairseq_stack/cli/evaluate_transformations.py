@@ -50,7 +50,6 @@ example:
             help="change the stacks of the model: permuted-readings gives each position the reading of an earlier one, "
             "drawn with --seed; with memory-D, nondeterministic stacks forget what was pushed more than D steps ago",
         )
-        add_number(parser, "--samples", "answers drawn from the model for each transformed source", 0, least=0)
         add_intervals(parser)
         add_outputs(parser, row="pair")
         add_device(parser)
@@ -74,7 +73,7 @@ example:
                 split=args.split,
                 pairs=len(data.pairs),
                 sha=sha_of([(pair.source, pair.target, pair.linear) for pair in data.pairs]),
-                **{name: value for name in ("control", "samples") if (value := getattr(args, name))},
+                **({} if args.control is None else {"control": args.control}),
                 **intervals.options,
             ),
             task=data.task.name,
@@ -98,23 +97,10 @@ def _score(hub: AnsweringHub, data: TransformationPairs, args: argparse.Namespac
     scores = score_answers(hub, answers, batch_size=args.batch_size, max_tokens=args.max_tokens)
     by_place = dict(progress(scores, label=f"{args.split} answers", total=len(answers), unit="answer"))
     linear = dict(zip(differing, range(len(targets), len(answers)), strict=True))
-    samples = _samples(hub, data, args)
     return [
-        scored_pair(pair, word, by_place[number], by_place[linear.get(number, number)], samples.get(number, ()))
+        scored_pair(pair, word, by_place[number], by_place[linear.get(number, number)])
         for number, (pair, word) in enumerate(zip(data.pairs, data.deciding_words, strict=True))
     ]
-
-
-def _samples(hub: AnsweringHub, data: TransformationPairs, args: argparse.Namespace) -> dict[int, list[list[str]]]:
-    """The answers drawn for each pair with a deciding word; none without ``--samples``."""
-    if not args.samples:
-        return {}
-    from fairseq_stack.hub.answers import sample_answers
-
-    numbers = [number for number, word in enumerate(data.deciding_words) if word is not None]
-    drawn = sample_answers(hub, [data.pairs[number].source for number in numbers], args.samples, args.seed)
-    named = progress(drawn, label=f"{args.split} samples", total=len(numbers), unit="source")
-    return dict(zip(numbers, named, strict=True))
 
 
 add_parser = TransformationEvaluation().add_parser

@@ -12,7 +12,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES
 
 from .cfl_result import CFLResult
-from .results import Estimate, require_lengths
+from .results import Estimate
 
 VALID = "valid"
 """The split by which the best of several restarts is chosen."""
@@ -74,8 +74,7 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
         results: at least one; the n-th result of a model on a language and on one split is of the same checkpoint as
             the n-th on another split.
         mean: keep all restarts, for their mean, instead of the best one.
-        by_length: each result has to have lengths, and results on validation data have to be on strings of the same
-            lengths, as others always have.
+        by_length: results on validation data have to be on strings of the same lengths, as others always have.
 
     Raises:
         UserError: results that stand side by side cannot be compared, or it is not known which restart is the best.
@@ -86,8 +85,6 @@ def compare(results: Sequence[Labelled], *, mean: bool, by_length: bool = False)
         raise UserError(f"the results are on the splits {', '.join((split, *others))}; give results on one of them")
     restarts, valid = _grouped(results, split), _grouped(results, VALID)
     for labelled in results:
-        if by_length:
-            require_lengths(labelled.file, labelled.result.by_length)
         language = labelled.result.language
         if labelled.model not in restarts.get(language, {}):
             raise UserError(
@@ -164,10 +161,7 @@ def _alphabet(language: str) -> tuple[str, int]:
             words = key.replace("_", " ")
             sizes = [text.removeprefix(words) for text in parameters if text.startswith(words)]
             rest = [text for text in parameters if not text.startswith(words)]
-            try:
-                return ", ".join([name, *rest]), int(float(sizes[0] if sizes else defaults[key]))
-            except ValueError:
-                raise UserError(f"{language}: expected a number of {words}, got {sizes[0].strip()}") from None
+            return ", ".join([name, *rest]), int(float(sizes[0] if sizes else defaults[key]))
     raise UserError(f"{language} has no number of symbols that could be varied")
 
 

@@ -96,15 +96,12 @@ class Result(ABC):
         """Read what :meth:`write` wrote.
 
         Raises:
-            UserError: the file cannot be read, is not such a result, or an entry is missing.
+            UserError: the file is not such a result, or an entry is missing.
         """
-        try:
-            text = read_text(path)
-        except OSError as error:
-            raise UserError(f"{path}: {error.strerror}") from error
+        text = read_text(path)
         try:
             content = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise UserError(f"{path} is not JSON: {error}") from error
         if not isinstance(content, dict) or content.pop("kind", None) != cls.kind:
             raise UserError(f"{path} is not a result of fairseq-stack {cls.kind}")
@@ -148,14 +145,6 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 def rows_by_length(figures: Sequence[Any]) -> list[Row]:
     """A row for each length, which comes first, from the dataclasses of a result's ``by_length``."""
     return [{"length": scores.length, **_flat(scores)} for scores in figures]
-
-
-def require_lengths(file: Path | str, figures: Sequence[Any]) -> None:
-    """Raise UserError unless a result's ``by_length`` has scores for at least one length, and once for each."""
-    lengths = [scores.length for scores in figures]
-    if not lengths or len(set(lengths)) < len(lengths):
-        shown = ", ".join(map(str, lengths[:10])) or "none"
-        raise UserError(f"{file}: expected scores for at least one length of strings, once for each, got {shown}")
 
 
 def _flat(record: Any, prefix: str = "") -> dict[str, object]:

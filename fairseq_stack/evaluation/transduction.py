@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, TypeAlias
 
 from .intervals import Intervals
 from .markdown import table
@@ -14,20 +14,8 @@ LEARNED = 0.98
 """A trial with at least this accuracy on validation data has learned its task."""
 
 
-class TransducedString(Protocol):
-    """What a model has right in a string."""
-
-    @property
-    def length(self) -> int:
-        """Number of symbols."""
-
-    @property
-    def scored(self) -> int:
-        """Number of those that are scored."""
-
-    @property
-    def correct(self) -> int:
-        """Number of scored symbols that the model writes."""
+Transduced: TypeAlias = "tuple[int, int, int]"
+"""Of a string the numbers of its symbols, of those that are scored, and of scored ones that a model writes."""
 
 
 @dataclass(frozen=True)
@@ -87,25 +75,26 @@ class TransductionResult(ResultWithIntervals):
         return [title, "", table(columns, [*rows, self.overall.cells("all")])]
 
 
-def overall_accuracy(strings: Sequence[TransducedString], intervals: Intervals) -> Accuracy:
+def overall_accuracy(strings: Sequence[Transduced], intervals: Intervals) -> Accuracy:
     """The accuracy on all strings, at least one of which has a scored symbol."""
     return _accuracy(strings, intervals, stream=0)
 
 
-def accuracy_by_length(strings: Sequence[TransducedString], intervals: Intervals) -> tuple[LengthAccuracy, ...]:
+def accuracy_by_length(strings: Sequence[Transduced], intervals: Intervals) -> tuple[LengthAccuracy, ...]:
     """The accuracy for each length of which there is a string with a scored symbol, ascending."""
-    by_length: dict[int, list[TransducedString]] = {}
+    by_length: dict[int, list[Transduced]] = {}
     for string in strings:
-        if string.scored:
-            by_length.setdefault(string.length, []).append(string)
+        length, scored, _ = string
+        if scored:
+            by_length.setdefault(length, []).append(string)
     return tuple(
         LengthAccuracy(**vars(_accuracy(group, intervals, stream=length)), length=length)
         for length, group in sorted(by_length.items())
     )
 
 
-def _accuracy(strings: Sequence[TransducedString], intervals: Intervals, stream: int) -> Accuracy:
-    correct, scored = zip(*((string.correct, string.scored) for string in strings if string.scored), strict=True)
+def _accuracy(strings: Sequence[Transduced], intervals: Intervals, stream: int) -> Accuracy:
+    _, scored, correct = zip(*(string for string in strings if string[1]), strict=True)
     whole = [of_string == of_target for of_string, of_target in zip(correct, scored, strict=True)]
     return Accuracy(
         strings=len(whole),

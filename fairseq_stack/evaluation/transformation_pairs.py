@@ -10,18 +10,8 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.layout import MANIFEST_NAME, TEXT
 from fairseq_stack_preprocess.transformations.class_weights import PREPOSITIONAL, SIMPLE
-from fairseq_stack_preprocess.transformations.sentences import (
-    AUXILIARIES,
-    DETERMINERS,
-    NOUNS,
-    NUMBERS,
-    PREPOSITIONS,
-    PRONOUNS,
-    VERBS,
-    Words,
-)
+from fairseq_stack_preprocess.transformations.sentences import AUXILIARIES, NUMBERS, VERBS, Words
 from fairseq_stack_preprocess.transformations.tasks import (
-    PAST_FORMS,
     QUESTION_FORMATION,
     TASKS,
     TENSE_REINFLECTION,
@@ -40,10 +30,6 @@ _RIVALS: dict[str, dict[str, Words]] = {
     TENSE_REINFLECTION.name: {form: forms for forms in _FORMS for form in forms},
 }
 """For each task the words that can be deciding ones, and those that compete with each."""
-_VERB_FORMS = (*sum(_FORMS, ()), *PAST_FORMS)
-_CLASSES = (DETERMINERS, NOUNS[0] + NOUNS[1], _VERB_FORMS, _ALL_AUXILIARIES, PREPOSITIONS, PRONOUNS, (".", "?"))
-_CLASS_OF = {word: number for number, words in enumerate(_CLASSES) for word in words}
-"""The class of each word, whatever its number and tense."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +44,6 @@ class DecidingWord:
 
     place: int
     rivals: Words
-
-    def is_in(self, words: Sequence[str], target: Words) -> bool:
-        """Whether words have the classes of the target, and its deciding word in the same place."""
-        same_classes = [_CLASS_OF.get(word) for word in words] == [_CLASS_OF[word] for word in target]
-        return same_classes and words[self.place] == target[self.place]
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,6 @@ class ScoredPair:
             if there is no deciding word (likewise the next two).
         restricted: whether it is the most probable one of its rivals.
         probability: its probability there.
-        sampled: share of the answers drawn from the model that have the word classes of the target and the deciding
-            word; None if there is none, or no answers were drawn.
     """
 
     pair: Pair
@@ -69,7 +67,6 @@ class ScoredPair:
     deciding_word: bool | None
     restricted: bool | None
     probability: float | None
-    sampled: float | None
 
     @property
     def differs(self) -> bool:
@@ -87,18 +84,10 @@ class ScoredPair:
         return {**{name: " ".join(words) for name, words in vars(self.pair).items()}, **scores}
 
 
-def scored_pair(
-    pair: Pair,
-    word: DecidingWord | None,
-    right: AnswerScore,
-    linear: AnswerScore,
-    samples: Sequence[Sequence[str]] = (),
-) -> ScoredPair:
-    """The scores of a pair from what a model says about its target and the linear rule's answer, and from samples."""
-    deciding_word = restricted = probability = sampled = None
+def scored_pair(pair: Pair, word: DecidingWord | None, right: AnswerScore, linear: AnswerScore) -> ScoredPair:
+    """The scores of a pair from what a model says about its target and the linear rule's answer."""
+    deciding_word = restricted = probability = None
     if word is not None:
-        if samples:
-            sampled = sum(word.is_in(sample, pair.target) for sample in samples) / len(samples)
         deciding_word = right.is_best[word.place]
         restricted = max(zip(right.rivals, word.rivals, strict=True))[1] == pair.target[word.place]
         probability = math.exp(right.log_probabilities[word.place])
@@ -111,7 +100,6 @@ def scored_pair(
         deciding_word=deciding_word,
         restricted=restricted,
         probability=probability,
-        sampled=sampled,
     )
 
 
@@ -132,8 +120,6 @@ class TransformationScores:
             pairs (likewise the next two).
         restricted: the same among the four auxiliaries (test_aux), or the two forms of the main verb.
         probability: mean probability of the deciding word there (FA of questions).
-        sampled: share of answers drawn for transformed pairs that have the word classes of the target and the deciding
-            word (FA of tenses); None if there are none.
         conditional_probability: mean p(target | source) over pairs (CP).
         cross_entropy: -log p(target | source) in nats per token of the targets, ends included (CCE).
         log_ratio: mean of log p(target | source) - log p(linear rule's answer | source) over differing pairs, in nats
@@ -150,7 +136,6 @@ class TransformationScores:
     deciding_word: Estimate | None
     restricted: Estimate | None
     probability: Estimate | None
-    sampled: Estimate | None
     conditional_probability: Estimate
     cross_entropy: Estimate
     log_ratio: Estimate | None
@@ -158,7 +143,7 @@ class TransformationScores:
 
     def cells(self) -> list[tuple[str, str]]:
         """The columns of the table: a value and its interval for each row."""
-        shares = (self.full_sentence, self.linear_answer, self.deciding_word, self.restricted, self.sampled)
+        shares = (self.full_sentence, self.linear_answer, self.deciding_word, self.restricted)
         means = (self.probability, self.conditional_probability, self.cross_entropy, self.log_ratio)
         return [
             *((f"{number:,}", "") for number in (self.pairs, self.transformed, self.differing)),
@@ -192,7 +177,7 @@ class TransformationResult(ResultWithIntervals):
         word = "first word" if self.task == QUESTION_FORMATION.name else "main verb"
         names = (
             *("pairs", "transformed", "differing", "full sentence", "linear answer"),
-            *(word, f"{word}, restricted", f"{word}, sampled", f"probability of {word}"),
+            *(word, f"{word}, restricted", f"probability of {word}"),
             *("probability of target", "nats per token", "log ratio", "log ratio > 0"),
         )
         columns = [scores.cells() for scores in self.by_subject]
@@ -230,7 +215,6 @@ def _scores(
 ) -> TransformationScores:
     transformed = [scored for scored in pairs if scored.deciding_word is not None]
     differing = [scored for scored in pairs if scored.differs]
-    sampled = [scored for scored in pairs if scored.sampled is not None]
 
     def mean(score: Callable[[ScoredPair], Any], of: Sequence[ScoredPair]) -> Estimate:
         return intervals.of_rate(list(map(score, of)), [1] * len(of), next(streams))
@@ -245,7 +229,6 @@ def _scores(
         deciding_word=mean(lambda scored: scored.deciding_word, transformed) if transformed else None,
         restricted=mean(lambda scored: scored.restricted, transformed) if transformed else None,
         probability=mean(lambda scored: scored.probability, transformed) if transformed else None,
-        sampled=mean(lambda scored: scored.sampled, sampled) if sampled else None,
         conditional_probability=mean(lambda scored: math.exp(-scored.nats), pairs),
         cross_entropy=intervals.of_rate(
             [scored.nats for scored in pairs], [len(scored.pair.target) + 1 for scored in pairs], next(streams)

@@ -24,8 +24,6 @@ from fairseq_stack.hub.lengths import require_lengths
 from fairseq_stack.hub.strings import at_targets
 
 AnsweringHub: TypeAlias = LanguageModelHub | TranslationHub
-_LONGEST = 50
-"""The maximum number of words of an answer that is drawn, as in DuSell & Cotterell (2025)."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +104,6 @@ def score_answers(
                 words = " ".join(answers[number].words)
                 raise UserError(f"the model's probability of a word of {words!r} is 0 or not a number")
             yield number, score
-
-
-def sample_answers(
-    hub: AnsweringHub, sources: Sequence[Sequence[str]], count: int, seed: int
-) -> Iterator[list[list[str]]]:
-    """Yield for each source ``count`` answers, of at most 50 words, drawn from the model's probabilities."""
-    torch.manual_seed(seed)
-    for source in sources:
-        tokens = hub.encode(" ".join(source))
-        begin = len(source) if isinstance(hub, LanguageModelHub) else 0  # what it writes begins with the source
-        each = hub.generate([tokens] * count, beam=1, sampling=True, max_len_a=0, max_len_b=begin + _LONGEST)
-        yield [hub.tgt_dict.string(best["tokens"]).split()[begin:] for best, *_ in each]
 
 
 def _encoded(hub: AnsweringHub, answers: Sequence[Answer]) -> tuple[list[Tensor], list[Tensor]]:

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from fairseq import utils
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, TransductionHub
-
-
-@dataclass(frozen=True)
-class Transduced:
-    """How much of one string a model has right.
-
-    Attributes:
-        length: the number of symbols.
-        scored: the number of those that are scored.
-        correct: the number of scored symbols that the model writes.
-    """
-
-    length: int
-    scored: int
-    correct: int
 
 
 def require_transductions(hub: Hub) -> TransductionHub:
@@ -54,8 +38,10 @@ def load_split(hub: TransductionHub, split: str) -> list[list[str]]:
 
 
 @torch.no_grad()
-def transduce(hub: TransductionHub, split: str, *, batch_size: int) -> Iterator[Transduced]:
-    """Yield how much of each string of a loaded split the model has right, in any order."""
+def transduce(hub: TransductionHub, split: str, *, batch_size: int) -> Iterator[tuple[int, int, int]]:
+    """Yield of each string of a loaded split the numbers of its symbols, of those that are scored, and of scored ones
+    that the model writes; in any order.
+    """
     generator = hub.task.build_generator(list(hub.models), hub.cfg.generation)
     batches = hub.task.get_batch_iterator(
         hub.task.dataset(split), max_sentences=batch_size, disable_iterator_cache=True
@@ -66,5 +52,4 @@ def transduce(hub: TransductionHub, split: str, *, batch_size: int) -> Iterator[
         scored = batch["target"].ne(hub.tgt_dict.pad())
         correct = words.eq(batch["target"]) & scored
         columns = (batch["net_input"]["src_lengths"], scored.sum(1), correct.sum(1))
-        for length, num_scored, num_correct in zip(*(column.tolist() for column in columns), strict=True):
-            yield Transduced(length, num_scored, num_correct)
+        yield from zip(*(column.tolist() for column in columns), strict=True)

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,33 +102,6 @@ def require_matplotlib() -> None:
         raise missing_package("matplotlib")
 
 
-def fonts_for(texts: Iterable[str]) -> dict[str, Any]:
-    """The settings of matplotlib with which it can show all characters of texts, if there are such fonts.
-
-    Its own font lacks wide characters. An SVG keeps characters that no font here has as text, for the fonts of others.
-    """
-    from matplotlib import font_manager
-
-    own = "DejaVu Sans"
-    missing = {ord(character) for text in texts for character in text} - _characters(font_manager.findfont(own))
-    others = []
-    for font in font_manager.fontManager.ttflist if missing else ():
-        covered = missing & _characters(font.fname)
-        if covered and not font.name.startswith("Last Resort"):  # whose signs say only what is missing
-            others.append(font.name)
-            missing -= covered
-    return {**({"font.family": [own, *others]} if others else {}), **({"svg.fonttype": "none"} if missing else {})}
-
-
-def _characters(path: str) -> Set[int]:
-    from matplotlib import ft2font
-
-    try:
-        return ft2font.FT2Font(path).get_charmap().keys()
-    except (OSError, RuntimeError):  # a font that cannot be read
-        return set()
-
-
 @contextlib.contextmanager
 def figure(
     path: Path,
@@ -139,7 +112,6 @@ def figure(
     metadata: Mapping[str, str | None] | None = None,
     heights: Sequence[float] | None = None,
     widths: Sequence[float] | None = None,
-    texts: Iterable[str] = (),
     title: str = "",
 ) -> Iterator[Any]:
     """Yield the panels of a figure, an array (rows, columns) of matplotlib's axes; then write the figure to ``path``.
@@ -156,7 +128,6 @@ def figure(
         metadata: entries of the file's metadata to set, or to leave out (None).
         heights: the relative heights of the rows (default: all rows are equally high).
         widths: the relative widths of the columns (default: all columns are equally wide).
-        texts: words of a user, which may need other fonts; see :func:`fonts_for`.
         title: what the figure says, above all panels; ``$`` begins a formula.
 
     Raises:
@@ -166,7 +137,7 @@ def figure(
     from matplotlib.figure import Figure
 
     undated = {DATES[file_format]: None} if file_format in DATES else {}
-    with matplotlib.rc_context({**SETTINGS, **fonts_for(texts)}):
+    with matplotlib.rc_context(SETTINGS):
         drawn = Figure(figsize=size, layout="constrained")
         if title:
             drawn.suptitle(title)

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fairseq_stack.evaluation.intervals import Intervals
 from fairseq_stack.evaluation.transduction import accuracy_by_length, overall_accuracy
 
-
-class String(NamedTuple):
-    length: int
-    scored: int
-    correct: int
-
-
 # The third string has no scored symbol, and the only string of length 9 has none either.
-STRINGS = [String(4, 2, 2), String(4, 3, 1), String(4, 0, 0), String(6, 4, 4), String(9, 0, 0), String(6, 1, 0)]
+STRINGS = [(4, 2, 2), (4, 3, 1), (4, 0, 0), (6, 4, 4), (9, 0, 0), (6, 1, 0)]
 INTERVALS = Intervals(200, 0.9, 0)
 
 

@@ -43,26 +43,6 @@ def test_deciding_words() -> None:
         assert deciding_word(TENSE_REINFLECTION, pair) == DecidingWord(place, rivals)
 
 
-@pytest.mark.parametrize(
-    ("sample", "is_right"),
-    [
-        ("my yaks that her newt entertained swims .", True),
-        ("some zebra who the quail accepts swims .", True),
-        ("my yaks that her newt entertained swim .", False),
-        ("my yaks that her newt entertained giggles .", False),
-        ("my yaks by her newt entertained swims .", False),
-        ("my yaks that her newt entertained swims", False),
-        ("my yaks that her </s> entertained swims .", False),
-    ],
-)
-def test_a_sample_is_right_by_its_classes_and_its_deciding_word(sample: str, is_right: bool) -> None:
-    source, target = "your walrus that our yak amused swam . PRESENT", "your walrus that our yak amuses swims ."
-    words = tuple(target.split())
-    pair = Pair(tuple(source.split()), words, words, ("RO", "I"))
-    word = deciding_word(TENSE_REINFLECTION, pair)
-    assert word is not None and word.is_in(sample.split(), words) == is_right
-
-
 def test_scores() -> None:
     """Three pairs: one that is right, one whose first word is the linear one, and one on which the rules agree."""
     word = deciding_word(QUESTION_FORMATION, QUESTION)

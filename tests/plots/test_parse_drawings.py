@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from fairseq_stack.plots.parse_drawings import LEAST_INCHES, draw_attention, draw_tape, draw_tree, tree_size
-from fairseq_stack.plots.style import figure, fonts_for
+from fairseq_stack.plots.style import figure
 from fairseq_stack_preprocess.trees.spans import spans_of_attachments
 from tests.plots.test_stack_drawings import assert_nothing_is_cut_off, texts_of
 
@@ -78,10 +77,3 @@ def test_attention(tmp_path: Path) -> None:
         legend = [text.get_text() for text in axes.get_legend().get_texts()]
         assert legend == ["subject (sum 0.20)", "distractors (sum 0.55)"]
         assert_nothing_is_cut_off(axes)
-
-
-def test_fonts_for_what_the_usual_one_lacks() -> None:
-    assert fonts_for(["a", "ᾠδή"]) == {}
-    assert fonts_for(["\N{SCRIPT SMALL G}"]) == {"font.family": ["DejaVu Sans", "STIXGeneral"]}
-    assert fonts_for(["\U0010fffd"])["svg.fonttype"] == "none"
-    assert math.isfinite(tree_size(["犬"], [1])[0])

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.results import require_lengths
 from fairseq_stack.evaluation.transduction import LEARNED, TransductionResult
 from fairseq_stack.plots.panels import literal
 from fairseq_stack.plots.style import style
@@ -64,13 +63,12 @@ def read_trials(arguments: Sequence[str]) -> dict[str, list[Trial]]:
     """The trials by task and network.
 
     Raises:
-        UserError: a result has no name, no lengths or cannot be read, results on one task are on different splits, or
+        UserError: a result has no name or cannot be read, results on one task are on different splits, or
             those on validation data are not of the same trials as the others.
     """
     by_split: dict[bool, dict[str, list[TransductionResult]]] = {False: {}, True: {}}
     splits: dict[tuple[str, bool], tuple[str, str]] = {}
     for name, path, result in read_named(arguments, TransductionResult.read):
-        require_lengths(path, result.by_length)
         is_valid = result.split == VALID
         first, split = splits.setdefault((result.task, is_valid), (str(path), result.split))
         if result.split != split:
