@@ -1,7 +1,7 @@
 """What ``scripts/benchmark.py`` measures: the stacks with all their backends, decoding, and training steps.
 
 A case (:mod:`.cases`) is a kind of the register with its sizes, and a backend with a dtype is a variant of it. Whatever
-is registered as a kind with an op can be measured, also what a package of a user registers.
+is registered as a kind with an op can be measured.
 
 Each part is a module that checks before it measures, with the rows of its table and their columns: the passes over
 whole :mod:`.sequences`, :mod:`.decoding`, steps of :mod:`.training`, stack LSTMs (:mod:`.recurrent`), neural stacks

@@ -49,19 +49,9 @@ DTYPES = {dtype_name(dtype): dtype for dtype in (torch.float32, torch.float64)}
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line, and fill in what depends on other options."""
-    package = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    package.add_argument(
-        "--user-dir", type=Path, metavar="PACKAGE", help="the folder of a package with kinds to measure"
-    )
-    known, _ = package.parse_known_args(arguments)
-    if known.user_dir is not None:
-        from fairseq_stack.hub.user_dirs import import_user_dir
-
-        import_user_dir(known.user_dir)
     stacks, default = measurable(), (*first_of_each_op(), DECODING, STEPS)
     parser = argparse.ArgumentParser(
         prog="benchmark.py",
-        parents=[package],
         description=DESCRIPTION,
         epilog=EPILOG,
         allow_abbrev=False,
@@ -166,7 +156,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     machine = {**describe_machine(settings.timer), "fairseq_stack": fairseq_stack.__version__}
     print("# Benchmark\n", *(f"- {name}: {fact}" for name, fact in machine.items()), sep="\n", flush=True)
     figures: dict[str, Any] = {"machine": machine}
-    with MemoryMeter(settings.device, args.user_dir) as meter:
+    with MemoryMeter(settings.device) as meter:
         for part, title, columns, rows in _tables(args, settings, meter):
             figures.setdefault(part, []).extend(rows)
             print(f"\n## {title}\n\n{table_of(columns, rows)}", flush=True)

@@ -15,7 +15,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -33,11 +33,10 @@ class MemoryMeter:
 
     Args:
         device: where.
-        user_dir: a package of the user that the helper process also needs.
     """
 
-    def __init__(self, device: torch.device, user_dir: Path | None = None) -> None:
-        self._device, self._user_dir = device, user_dir
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> MemoryMeter:
@@ -70,8 +69,8 @@ class MemoryMeter:
 
     def _ask(self, job: str) -> str:
         if self._process is None:
-            command = [sys.executable, "-m", __name__, *([] if self._user_dir is None else [str(self._user_dir)])]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # it imports what this process does
+            command = [sys.executable, "-m", __name__]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
             )
@@ -91,12 +90,8 @@ def _cuda_megabytes(case: Case, variant: Variant, device: torch.device) -> float
     return (torch.cuda.max_memory_allocated(device) - before) / MEGABYTE
 
 
-def serve(user_dirs: Sequence[str]) -> None:
+def serve() -> None:
     """Answer the jobs on standard input until it ends, each in a process of its own."""
-    for folder in user_dirs:
-        from fairseq_stack.hub.user_dirs import import_user_dir
-
-        import_user_dir(Path(folder))
     for line in sys.stdin:
         job = json.loads(line)
         if job["backend"] in ("native", "auto"):
@@ -147,4 +142,4 @@ def _peak_bytes() -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1:])
+    serve()
