@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult, Pair, Scored, accuracies, read_pairs
-from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.results import method_of
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number

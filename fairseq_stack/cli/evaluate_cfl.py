@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.evaluation.cfl_result import CFLResult, Samples
 from fairseq_stack.evaluation.cfl_scores import StringLoss, overall_scores, scores_by_length, string_losses
-from fairseq_stack.evaluation.results import rows_by_length
-from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.results import method_of, rows_by_length
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number

@@ -14,7 +14,7 @@ from fairseq_stack.evaluation.classification import (
     classification_scores,
     regression_scores,
 )
-from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.results import method_of
 from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import progress
 

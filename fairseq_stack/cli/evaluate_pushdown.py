@@ -17,7 +17,7 @@ from fairseq_stack.evaluation.pushdown import (
     with_gold_parses,
     with_own_parses,
 )
-from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.results import method_of
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.results import method_of
 from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
 from fairseq_stack.evaluation.syntaxgym.suites import MEAN, SUM, Suite, read_suites
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (

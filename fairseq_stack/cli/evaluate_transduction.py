@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.results import rows_by_length
-from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.results import method_of, rows_by_length
 from fairseq_stack.evaluation.transduction import TransductionResult, accuracy_by_length, overall_accuracy
 from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import progress

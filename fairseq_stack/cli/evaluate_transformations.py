@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.scores import method_of
+from fairseq_stack.evaluation.results import method_of
 from fairseq_stack.evaluation.transformation_pairs import TransformationPairs, read_transformations
 from fairseq_stack.evaluation.transformations import (
     ScoredPair,

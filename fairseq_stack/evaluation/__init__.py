@@ -11,7 +11,7 @@ JSON and its table. The results, with the functions that compute their values:
 - evaluate-blimp: :mod:`.blimp`; evaluate-syntaxgym: :mod:`.syntaxgym`; evaluate-transduction: :mod:`.transduction`;
 - evaluate-classification: :mod:`.classification`; :mod:`.prompts` reads the prompts.
 
-:mod:`.intervals` is the bootstrap of all of them, :mod:`.scores` makes signatures, :mod:`.markdown` tables.
+:mod:`.intervals` is the bootstrap of all of them, :mod:`.markdown` makes tables.
 :mod:`.training_log` and :mod:`.training_curve` read the output of ``fairseq-train``, and :mod:`.manifest` the manifest
 of a corpus.
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
+from fairseq_stack.version import __version__
 
 Row: TypeAlias = "Mapping[str, object]"
 """A row of a CSV file: a value for each column. All rows have the same columns."""
@@ -125,6 +126,11 @@ class ResultWithIntervals(Result):
 
     bootstrap: int
     confidence: float
+
+
+def method_of(**options: object) -> str:
+    """The signature of a score that fairseq_stack itself computes with these options."""
+    return "|".join(f"{name}:{value}" for name, value in {**options, "version": f"fairseq_stack-{__version__}"}.items())
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:

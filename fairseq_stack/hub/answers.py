@@ -18,9 +18,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.batches import batches_of_lengths
+from fairseq_stack.hub.batches import batches_of_lengths, require_lengths
 from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub, TranslationHub
-from fairseq_stack.hub.lengths import require_lengths
 from fairseq_stack.hub.strings import at_targets
 
 AnsweringHub: TypeAlias = LanguageModelHub | TranslationHub

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,8 @@ from torch import Tensor
 
 from fairseq_stack.companions import companions_beside, companions_of_data
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.batches import batches_of_lengths
-from fairseq_stack.hub.hypotheses import in_order
+from fairseq_stack.hub.batches import batches_of_lengths, lengths_of, require_lengths
 from fairseq_stack.hub.language_model import Vocabulary
-from fairseq_stack.hub.lengths import lengths_of, require_lengths
 from fairseq_stack.hub.parse_beams import has_trained_head
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
 from fairseq_stack.hub.text import pieces_of
@@ -113,7 +111,7 @@ class Hub(GeneratorHubInterface):
             # fairseq deep-copies the configuration, which takes as long as a few tokens.
             settings = Namespace(**{**OmegaConf.to_container(self.cfg.generation), "beam": beam, **options})
             search = partial(self.task.inference_step, self.task.build_generator(self.models, settings), self.models)
-            each = in_order(search, self._build_batches(sentences))
+            each = _in_order(search, self._build_batches(sentences))
         return each[0] if one else each
 
     def _build_batches(self, tokens: Sequence[Tensor], skip_invalid_size_inputs: bool = False) -> Iterator[Any]:
@@ -131,7 +129,7 @@ class Hub(GeneratorHubInterface):
     def _score(self, dataset: FairseqDataset, lengths: np.ndarray) -> list[Hypothesis]:
         """The hypothesis of each sample of a dataset with targets."""
         score = partial(SequenceScorer(self.tgt_dict).generate, self.models)
-        return [best for best, *_ in in_order(score, self.batches(dataset, lengths))]
+        return [best for best, *_ in _in_order(score, self.batches(dataset, lengths))]
 
 
 class TranslationHub(Hub):
@@ -296,3 +294,14 @@ def _kind_of(task: Any) -> type[Hub]:
     if isinstance(task, LanguageModelingTask):
         return LanguageModelHub
     return TransductionHub if getattr(task, "transduces", False) else TranslationHub
+
+
+def _in_order(compute: Callable[[Any], list[Any]], batches: Iterable[Any]) -> list[Any]:
+    """What is computed of each sample of the batches, without autograd, in the order of the samples' numbers."""
+    results: dict[int, Any] = {}
+    for batch in batches:
+        with torch.inference_mode():  # in single calls, 1.15 times faster than torch.no_grad
+            computed = compute(batch)
+        # Autograd refuses tensors of inference mode, but not copies of them.
+        results |= zip(batch["id"].tolist(), utils.apply_to_sample(torch.clone, computed), strict=True)
+    return [results[number] for number in range(len(results))]

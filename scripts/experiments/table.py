@@ -30,6 +30,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from learning_table import learning_table  # type: ignore[import-not-found]  # the file next to this one
 
@@ -37,12 +38,20 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.markdown import MISSING, table
-from fairseq_stack.evaluation.scores import Score, method_of
+from fairseq_stack.evaluation.results import method_of
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.evaluation.transformations import TransformationResult
 from fairseq_stack.files import read_lines, read_text, written_whole
+
+
+class Score(NamedTuple):
+    """A score that can be compared with another one if the signatures, in the form of sacrebleu's, are equal."""
+
+    name: str
+    value: float
+    signature: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class Run:
 def translation_scores(folder: Path) -> tuple[Score, ...]:
     """BLEU and chrF, as sacrebleu wrote them."""
     return tuple(
-        Score(score["name"], score["score"], "", "test", score["signature"])
+        Score(score["name"], score["score"], f"data:test|{score['signature']}")
         for score in json.loads(read_text(folder / "scores.json"))
     )
 
@@ -73,8 +82,8 @@ def language_modeling_scores(folder: Path) -> tuple[Score, ...]:
         if found is None:
             raise UserError(f"{folder}/score-{split}.out has no score of all sentences; did fairseq-eval-lm write it?")
         sentences, tokens = (int(number.replace(",", "")) for number in found.groups()[:2])
-        method = method_of(sentences=sentences, tokens=tokens, eos="counted")
-        scores.append(Score(f"{split} ppl", float(found[3]), "", split, method))
+        signature = method_of(data=split, sentences=sentences, tokens=tokens, eos="counted")
+        scores.append(Score(f"{split} ppl", float(found[3]), signature))
     return tuple(scores)
 
 
@@ -88,8 +97,8 @@ def stream_scores(folder: Path) -> tuple[Score, ...]:
         if perplexity is None or division is None:
             raise UserError(f"{folder}/stream-{split}.out has no score of a stream; did fairseq-validate write it?")
         tokens, rows = (int(number.replace(",", "")) for number in division.groups())
-        method = method_of(tokens=tokens, eos="counted", rows=rows)
-        scores.append(Score(f"{split} ppl", float(perplexity[1]), "", split, method))
+        signature = method_of(data=split, tokens=tokens, eos="counted", rows=rows)
+        scores.append(Score(f"{split} ppl", float(perplexity[1]), signature))
     return tuple(scores)
 
 
@@ -102,8 +111,8 @@ def syntax_scores(folder: Path) -> tuple[Score, ...]:
     perplexities = [perplexity(folder / f"surprisals-{split}.tsv", split) for split in ("valid", "test")]
     return (
         *perplexities,
-        Score("BLiMP", 100 * blimp.overall.accuracy.value, "%", "pairs", blimp.signature),
-        Score("SyntaxGym", 100 * suites.accuracy, "%", "suites", suites.signature),
+        Score("BLiMP", 100 * blimp.overall.accuracy.value, f"data:pairs|{blimp.signature}"),
+        Score("SyntaxGym", 100 * suites.accuracy, f"data:suites|{suites.signature}"),
     )
 
 
@@ -114,9 +123,8 @@ def perplexity(path: Path, split: str) -> Score:
     tokens = sum(int(row["n_tokens"]) for row in rows)
     nats = math.fsum(float(row["surprisal_nats"]) for row in rows) / tokens
     sentences = len({row["sentence"] for row in rows})
-    return Score(
-        f"{split} ppl", math.exp(nats), "", split, method_of(sentences=sentences, tokens=tokens, eos="counted")
-    )
+    signature = method_of(data=split, sentences=sentences, tokens=tokens, eos="counted")
+    return Score(f"{split} ppl", math.exp(nats), signature)
 
 
 READERS: dict[str, Callable[[Path], tuple[Score, ...]]] = {

@@ -8,7 +8,6 @@ from types import ModuleType
 
 import pytest
 
-from fairseq_stack.evaluation.scores import Score
 from fairseq_stack.evaluation.training_log import TrainingLog, Validation
 
 
@@ -20,11 +19,12 @@ def test_the_best_run_the_mean_and_the_deviation(
     def log(path: Path) -> TrainingLog:
         return TrainingLog(1234, 56, 1, (Validation(7, losses[path.parent.name][0]),))
 
-    def scores(folder: Path) -> tuple[Score, ...]:
-        return (Score("BLEU", losses[folder.name][1], "", "test", "how:so"),)
-
     monkeypatch.setattr(script, "read_training_log", log)
-    monkeypatch.setitem(script.READERS, "translation", scores)
+    monkeypatch.setitem(
+        script.READERS,
+        "translation",
+        lambda folder: [script.Score("BLEU", losses[folder.name][1], "data:test|how:so")],
+    )
     script.main("translation", str(tmp_path / "table.md"), "tf=tf-1,tf-2", "sup=sup-1")
     tables = (tmp_path / "table.md").read_text(encoding="utf-8").split("\n\n")
     cells = [[[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines()] for text in tables[::2]]
