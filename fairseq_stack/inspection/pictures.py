@@ -94,7 +94,7 @@ def draw_all_weights(stacks: Sequence[InspectedStack], path: Path, title: str = 
     longest = max(len(stack.inputs) for stack in stacks)
     side = min(4 + 0.15 * longest, 20)
     size = ((side + 1) * len(stacks), side)
-    with figure(path, rows=1, columns=len(stacks), size=size, file_format=path.suffix[1:], title=title) as panels:
+    with figure(path, rows=1, columns=len(stacks), size=size, title=title) as panels:
         for axes, stack in zip(panels[0], stacks, strict=True):
             weights = stack.weights.tolist()
             draw_weights(axes, weights, rows=stack.inputs, columns=stack.pushed)
@@ -134,7 +134,7 @@ def _draw_panels(panels: Sequence[_Panel], path: Path, title: str) -> None:
     require_matplotlib()
     heights = [panel.height for panel in panels]
     size = width_for(max(len(panel.stack.inputs) for panel in panels)) + 1.5, sum(heights)
-    with figure(path, len(panels), 1, size, path.suffix[1:], heights=heights, title=title) as drawn:
+    with figure(path, len(panels), 1, size, heights=heights, title=title) as drawn:
         for (axes,), panel in zip(drawn, panels, strict=True):
             draw_shares(axes, panel.shares, panel.rows, panel.stack.inputs, panel.unit)
             axes.set_title(f"{named(panel.stack.layer)}: {panel.title}", loc="left")
@@ -208,7 +208,7 @@ def draw_mean_operations(stacks: Sequence[MeanOperations], path: Path, title: st
     symbols = [stack.symbols[:MOST_COLUMNS] for stack in stacks]
     heights = [1.9 + 0.09 * max(map(len, shown)) for shown in symbols]
     size = width_for(max(map(len, symbols))) + 1.5, sum(heights)
-    with figure(path, len(stacks), 1, size, path.suffix[1:], heights=heights, title=title) as panels:
+    with figure(path, len(stacks), 1, size, heights=heights, title=title) as panels:
         for (axes,), stack, shown in zip(panels, stacks, symbols, strict=True):
             means = stack.means[: len(shown)].tolist()
             order = sorted(range(len(shown)), key=lambda place: _by_operation(means[place]))
@@ -236,7 +236,7 @@ def draw_runs(stacks: Sequence[InspectedStack], path: Path, title: str = "") -> 
         highest = max(map(len, stack.runs[number].stacks()))
         heights.append(min(1.9 + 0.24 * highest + 0.09 * max(map(len, stack.inputs)), 16))
     size = width_for(max(len(stack.inputs) for stack, _ in runs)) + 2, sum(heights)
-    with figure(path, len(runs), 1, size, path.suffix[1:], heights=heights, title=title) as panels:
+    with figure(path, len(runs), 1, size, heights=heights, title=title) as panels:
         for (axes,), (stack, number) in zip(panels, runs, strict=True):
             draw_run(axes, stack, number)
     return [name_of_run(stack, number) for stack, number in runs]
@@ -279,7 +279,7 @@ def draw_readings(stacks: Sequence[Readings], by: Named, path: Path, title: str 
     require_matplotlib()
     legend = {"input": "last input", "prediction": "predicted with it"}[by]
     rows, columns = grid(len(stacks))
-    with figure(path, rows, columns, (6.2 * columns, 4.6 * rows), path.suffix[1:], title=title) as panels:
+    with figure(path, rows, columns, (6.2 * columns, 4.6 * rows), title=title) as panels:
         for axes, stack in zip(panels.flat, stacks, strict=False):
             counts = Counter(place.symbol for place in stack.places)
             shown = sorted(symbol for symbol, _ in counts.most_common(MOST_SYMBOLS))

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +108,6 @@ def figure(
     rows: int,
     columns: int,
     size: tuple[float, float],
-    file_format: str = "png",
-    metadata: Mapping[str, str | None] | None = None,
     heights: Sequence[float] | None = None,
     widths: Sequence[float] | None = None,
     title: str = "",
@@ -120,12 +118,10 @@ def figure(
     pyplot keeps the caller's settings, as in a notebook.
 
     Args:
-        path: the file to write.
+        path: the file to write, in the format that its suffix names.
         rows: number of rows of panels.
         columns: number of columns of panels.
         size: width and height in inches.
-        file_format: png, svg, ...
-        metadata: entries of the file's metadata to set, or to leave out (None).
         heights: the relative heights of the rows (default: all rows are equally high).
         widths: the relative widths of the columns (default: all columns are equally wide).
         title: what the figure says, above all panels; ``$`` begins a formula.
@@ -136,6 +132,7 @@ def figure(
     import matplotlib
     from matplotlib.figure import Figure
 
+    file_format = path.suffix[1:]
     undated = {DATES[file_format]: None} if file_format in DATES else {}
     with matplotlib.rc_context(SETTINGS):
         drawn = Figure(figsize=size, layout="constrained")
@@ -143,4 +140,4 @@ def figure(
             drawn.suptitle(title)
         yield drawn.subplots(rows, columns, squeeze=False, height_ratios=heights, width_ratios=widths)
         with written_whole(path) as file:
-            drawn.savefig(file, dpi=150, format=file_format, metadata={**undated, **(metadata or {})})
+            drawn.savefig(file, dpi=150, format=file_format, metadata=undated)

@@ -140,7 +140,7 @@ lengths {low} to {high}, and the share of the model's own samples that are Dyck 
 
 {dyck_table(results, folder / DYCK)}
 """
-    with figure(folder / "demo.png", rows=1, columns=2, size=(10, 3.6), file_format="png") as panels:
+    with figure(folder / "demo.png", rows=1, columns=2, size=(10, 3.6)) as panels:
         draw_difference_by_length(panels[0, 0], results)
         draw_exact_match_by_depth(panels[0, 1], exact)
     draw_stack(folder / DYCK, folder / "demo-stack.png")

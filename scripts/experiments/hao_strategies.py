@@ -137,7 +137,7 @@ def draw(path: Path, networks: dict[str, Sequence[Trial]]) -> None:
     """A panel for each network: strengths and pushed vectors of its best trial, a column for each step."""
     sizes = [2 + len(best_of(trials).example.vectors[0]) for trials in networks.values()]
     size = (9, 0.9 * len(networks) + 0.22 * sum(sizes))
-    with figure(path, len(networks), 1, size, path.suffix[1:], heights=sizes) as panels:
+    with figure(path, len(networks), 1, size, heights=sizes) as panels:
         for axes, (network, trials) in zip(panels[:, 0], networks.items(), strict=True):
             run = best_of(trials).example
             vectors = [list(axis) for axis in zip(*run.vectors, strict=True)]

@@ -57,7 +57,7 @@ def main(checkpoint: str, picture: str) -> None:
     logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
     (stack,) = inspect_stacks(load(checkpoint), " ".join([*W, *reversed(W)]))
     assert isinstance(stack, InspectedAutomaton)
-    with figure(Path(picture), 1, 2, (10.5, 4), Path(picture).suffix[1:], widths=(1, 1.7)) as panels:
+    with figure(Path(picture), 1, 2, (10.5, 4), widths=(1, 1.7)) as panels:
         draw_curves(panels[0, 0])
         draw_best_run(panels[0, 1], stack)
 

@@ -137,9 +137,9 @@ def watch(hub: Hub, clauses: Sequence[Clause], drawn: tuple[str, int, int, int],
     }
 
 
-def draw_again(hub: Hub, seed: int = 0) -> None:
+def draw_again(hub: Hub) -> None:
     """Draw the linear layers of all stacks of a model, as before training."""
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     for module in hub.models.modules():
         if isinstance(module, StackAttention):
             module.initialize_as_in_paper()
@@ -234,7 +234,7 @@ def draw(path: Path, example: Clause, stacks: Mapping[str, Mapping[str, Stack]])
     in_clause, main = example.auxiliaries
     names[1], names[in_clause], names[main] = "subject", "clause's aux", "main aux"
     layers = list(stacks["trained"])
-    with figure(path, len(layers), len(stacks), (11, 4.6 * len(layers)), path.suffix[1:]) as panels:
+    with figure(path, len(layers), len(stacks), (11, 4.6 * len(layers))) as panels:
         for row, layer in zip(panels, layers, strict=True):
             for axes, (model, of_model) in zip(row, stacks.items(), strict=True):
                 draw_weights(axes, of_model[layer].weights.tolist(), rows=names, columns=names)

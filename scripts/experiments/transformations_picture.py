@@ -42,7 +42,7 @@ def main(picture: str, *arguments: str) -> None:
         name, _, paths = argument.partition("=")
         runs[name] = [Path(folder) for folder in paths.split(",")]
     path = Path(picture)
-    with figure(path, 1, len(runs), (4.2 * len(runs) + 0.6, 3.4), path.suffix[1:]) as panels:
+    with figure(path, 1, len(runs), (4.2 * len(runs) + 0.6, 3.4)) as panels:
         for axes, (name, folders) in zip(panels[0], runs.items(), strict=True):
             of_runs = [curves(folder) for folder in folders]
             for number, subject in enumerate(of_runs[0]):

@@ -56,7 +56,7 @@ def draw_run(run: StackRun, path: Path, title: str) -> None:
     sides = {"pushed vector": run.vectors, "reading": run.readings}
     count = len(sides) + (1 if run.buffers is None else 2)
     size = (min(4 + 0.2 * len(steps), 20), 2.2 * count)
-    with figure(path, rows=count, columns=1, size=size, file_format=path.suffix[1:], title=title) as panels:
+    with figure(path, rows=count, columns=1, size=size, title=title) as panels:
         first, *others = panels[:, 0]
         draw_weights(first, list(strengths.values()), rows=list(strengths), columns=steps, label="strength")
         first.set(title=f"output: {' '.join(run.outputs)}", xlabel=axis)

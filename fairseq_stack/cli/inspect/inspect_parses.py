@@ -163,7 +163,7 @@ def draw_tape_of(sentence: InspectedSentence, path: Path, title: str) -> None:
     deepest = int(parse.tape.max())
     limit = f" (the model sees at most {sentence.num_depths - 1})" if deepest >= sentence.num_depths else ""
     side = min(max(0.27 * len(words), 1.6), 18) + max(map(width_of, words))
-    with figure(path, 1, 1, (max(side + 1.6, 4.5), side + 0.9), path.suffix[1:], title=title) as panels:
+    with figure(path, 1, 1, (max(side + 1.6, 4.5), side + 0.9), title=title) as panels:
         draw_tape(panels[0, 0], rows, words, f"depth{limit}")
         panels[0, 0].set_title(_title(parse), loc="left")
 
@@ -176,7 +176,7 @@ def draw_trees(sentence: InspectedSentence, path: Path, title: str) -> None:
     sizes = [tree_size(parse.tokens[1:], parse.attachments[1:]) for parse in sentence.parses]
     heights = [height + 0.4 for _, height in sizes]
     size = max(width for width, _ in sizes), sum(heights)
-    with figure(path, len(sizes), 1, size, path.suffix[1:], heights=heights, title=title) as panels:
+    with figure(path, len(sizes), 1, size, heights=heights, title=title) as panels:
         for number, (axes, parse) in enumerate(zip(panels[:, 0], sentence.parses, strict=True), start=1):
             draw_tree(axes, parse.tokens[1:], parse.attachments[1:])
             axes.set_title(_title(parse, number), loc="left")
@@ -194,14 +194,14 @@ def draw_attention_of(sentence: InspectedSentence, roles: Mapping[str, Sequence[
     longest = max(map(width_of, tokens))
     if not roles:
         side = width_for(len(tokens))
-        with figure(path, 1, 1, (side + longest + 0.6, side + longest - 0.6), path.suffix[1:], title=title) as panels:
+        with figure(path, 1, 1, (side + longest + 0.6, side + longest - 0.6), title=title) as panels:
             draw_shares(panels[0, 0], weights.tolist(), tokens, tokens, "attention, the mean of layers and heads")
             panels[0, 0].set(xlabel="attention to", ylabel="after reading")
             panels[0, 0].set_title(_title(parse), loc="left")
         return
     groups = {name: [token for word in words for token in sentence.tokens_of(word)] for name, words in roles.items()}
     verb = sentence.sentence.words[roles["verb"][0] - 1]
-    with figure(path, 1, 1, (width_for(len(tokens)) + 2, 2.8 + longest), path.suffix[1:], title=title) as panels:
+    with figure(path, 1, 1, (width_for(len(tokens)) + 2, 2.8 + longest), title=title) as panels:
         draw_attention(panels[0, 0], weights[-1].tolist(), tokens, {x: y for x, y in groups.items() if x != "verb"})
         panels[0, 0].set_title(f"when “{literal(verb)}” is predicted", loc="left")
 

@@ -193,7 +193,7 @@ def draw_panels(
     """
     rows, columns = grid(len(panels))
     size = max(3.6 * columns, 4.5), height * rows
-    with figure(path, rows, columns, size, path.suffix[1:], title=title) as drawn:
+    with figure(path, rows, columns, size, title=title) as drawn:
         for axes, (name, content) in zip(drawn.flat, panels.items(), strict=False):
             draw_panel(axes, content)
             axes.set(title=name, xlabel=xlabel)

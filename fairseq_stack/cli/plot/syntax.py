@@ -158,7 +158,7 @@ def draw_collections(collections: Mapping[str, Collection], title: str, path: Pa
     looks = looks_of({name: collection.restarts for name, collection in collections.items()})
     number = len(collections)
     longest = max(len(next(iter(collection.restarts.values()))[0]) for collection in collections.values())
-    with figure(path, 1, number, (4.8 * number, 1.4 + 0.32 * longest), path.suffix[1:], title=title) as panels:
+    with figure(path, 1, number, (4.8 * number, 1.4 + 0.32 * longest), title=title) as panels:
         for axes, (name, (restarts, chances)) in zip(panels.flat, collections.items(), strict=True):
             rows = {model: _combined(runs) for model, runs in restarts.items()}
             draw_rows(axes, rows, looks)

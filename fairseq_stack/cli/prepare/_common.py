@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -114,13 +113,7 @@ def run_corpus(args: argparse.Namespace, options: Options, prepare: Callable[...
 
 @contextlib.contextmanager
 def _stop_signals_raise() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise SystemExit within the block, so that half-made folders are removed.
-
-    Python lets only the main thread set signal handlers; elsewhere this does nothing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    """Make SIGTERM and SIGHUP raise SystemExit within the block, so that half-made folders are removed."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     old = {number: signal.signal(number, _exit_on_signal) for number in numbers}
     try:
