@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -27,6 +28,8 @@ from fairseq_stack.hub.parse_beams import has_trained_head
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
 from fairseq_stack.hub.text import pieces_of
 from fairseq_stack_preprocess.layout import WORD_MARK
+
+logger = logging.getLogger(__name__)
 
 Hypothesis = dict[str, Any]
 """fairseq's: ``tokens``, ``positional_scores`` (their log-probabilities), ``score`` (the mean of these) and others."""
@@ -98,7 +101,7 @@ class Hub(GeneratorHubInterface):
         return super().remove_bpe(sentence) if pieces is None else pieces.join(sentence)
 
     def generate(self, tokenized_sentences: Any, beam: int = 5, verbose: bool = False, **options: Any) -> Any:
-        """As fairseq's, but faster for one sentence; a sentence that is too long raises UserError."""
+        """As fairseq's, but faster for one sentence; one that is too long, or an unknown option, raises UserError."""
         one = torch.is_tensor(tokenized_sentences) and tokenized_sentences.dim() == 1
         sentences = [tokenized_sentences] if one else tokenized_sentences
         limit = self.max_positions[0] if isinstance(self.max_positions, tuple) else self.max_positions
@@ -109,7 +112,10 @@ class Hub(GeneratorHubInterface):
             each = super().generate(sentences, beam, verbose, **options)
         else:
             # fairseq deep-copies the configuration, which takes as long as a few tokens.
-            settings = Namespace(**{**OmegaConf.to_container(self.cfg.generation), "beam": beam, **options})
+            known = OmegaConf.to_container(self.cfg.generation)
+            if unknown := options.keys() - known.keys() - {"skip_invalid_size_inputs"}:
+                raise UserError(f"{', '.join(sorted(unknown))}: expected options of fairseq-generate, with underscores")
+            settings = Namespace(**{**known, "beam": beam, **options})
             search = partial(self.task.inference_step, self.task.build_generator(self.models, settings), self.models)
             each = _in_order(search, self._build_batches(sentences))
         return each[0] if one else each
@@ -240,6 +246,9 @@ class LanguageModelHub(Hub):
             return self.score([sentences])[0]
         if not sentences:
             return []
+        unknown = {token for sentence in sentences for token in self.cut(sentence) if token not in self.src_dict}
+        if unknown:
+            logger.warning("the model does not know %s, and reads <unk> there", ", ".join(sorted(map(repr, unknown))))
         tokens = [self.encode(sentence) for sentence in sentences]
         require_lengths(tokens, self.max_positions)
         blocks = TokenBlockDataset(

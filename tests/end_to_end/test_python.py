@@ -80,6 +80,11 @@ def test_score_sentences_as_fairseq_eval_lm(corpora: Corpora, handed_on: Path, s
     assert scorer.score(sentences[3])["score"].item() == pytest.approx(scores[3]["score"].item(), abs=1e-5)
 
 
+def test_unknown_words_are_named(scorer: LanguageModelHub, caplog: pytest.LogCaptureFixture) -> None:
+    scorer.score(["a b", "a zzz <unk>"])
+    assert caplog.messages == ["the model does not know 'zzz', and reads <unk> there"]
+
+
 def mean_loss(scores: list[dict]) -> float:
     """The mean negative log-probability of a token, to base 2."""
     tokens = [float(score) for sentence in scores for score in sentence["positional_scores"]]
@@ -175,6 +180,7 @@ def test_mistakes(handed_on: Path, translator: TranslationHub, scorer: LanguageM
         (r"has neither checkpoint_best\.pt nor checkpoint_last\.pt", lambda: load(tmp_path)),
         (f"{tmp_path} has no dictionary", lambda: load(mt, tmp_path)),
         ("cannot be loaded with the data of", lambda: load(mt, lm)),
+        ("^beams, temperatur: expected options of f", lambda: scorer.sample("a", beams=1, temperatur=2)),
         ("one translation for each sentence", lambda: translator.score(["a", "b"], ["A"])),
         (r"sentence 2 has 2,001 tokens; the model accepts at most \d", lambda: translator.translate(["a", too_long])),
         (r"sentence 1 has 2,001 tokens; the model accepts at most \d", lambda: scorer.score(too_long)),
