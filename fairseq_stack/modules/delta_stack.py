@@ -133,10 +133,9 @@ class DeltaStackAttention(DeltaAttention):
         self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0
     ) -> list[InspectedStack]:
         """Of each head: the weights of the pushed vectors in r_t before it is scaled, the actions and the pointer."""
-        push, pop, values, kappa = (x.double() for x in self.arguments_of(inputs[None]))
-        _, weights = pointer_stack(
-            push, pop, values, kappa, cells=self.num_cells, clamped=self.clamped, return_weights=True
-        )
+        push, pop, _, kappa = (x.double() for x in self.arguments_of(inputs[None]))
+        units = torch.eye(len(inputs), dtype=torch.float64, device=inputs.device).expand(len(push), -1, -1)
+        weights = pointer_stack(push, pop, units, kappa, cells=self.num_cells, clamped=self.clamped)
         pointers = positions(push.new_zeros(len(push)), push, pop, self.num_cells, self.clamped)
         pointers = pointers.clamp(0, self.num_cells - 1)
         return [

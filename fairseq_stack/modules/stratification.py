@@ -48,7 +48,7 @@ class StratificationStackAttention(StackAttention):
     ) -> InspectedStratification:
         units = torch.eye(len(inputs), dtype=torch.float64, device=inputs.device)[None]
         pop, push, _ = self.arguments(self.actions(inputs).double()[None], units)
-        _, weights = stratification_stack(pop, push, units, return_weights=True)
+        weights = stratification_stack(pop, push, units)
         # What is read from a stack of which everything is read.
         strengths = stratification_stack(pop, push, units, read_strength=1.0 + len(inputs))
         actions = {"pop": pop[0].cpu(), "push": push[0].cpu()}

@@ -74,10 +74,9 @@ class SuperpositionStackAttention(StackAttention):
 
     @torch.no_grad()
     def inspected(self, inputs: Tensor, layer: str, symbols: tuple[str, ...], num_runs: int = 0) -> InspectedStack:
-        projected = self.actions(inputs).double()[None]
-        any_vectors = projected[..., :1]
-        actions, _ = self.arguments(projected, any_vectors)
-        _, weights = superposition_stack(actions, any_vectors, depth_limit=self.depth_limit, return_weights=True)
+        units = torch.eye(len(inputs), dtype=torch.float64, device=inputs.device)[None]
+        actions, _ = self.arguments(self.actions(inputs).double()[None], units)
+        weights = superposition_stack(actions, units, depth_limit=self.depth_limit)
         by_name = dict(zip(("push", "no-op", "pop"), actions[0].cpu().unbind(-1), strict=True))
         return InspectedStack(layer, symbols, weights[0].cpu(), by_name)
 

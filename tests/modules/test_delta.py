@@ -152,7 +152,7 @@ def test_a_sharp_pointer_stack_is_a_stack() -> None:
     operations = ["push", "push", "pop", "push", "pop", "pop", "push"]
     push, pop = (torch.tensor([[float(x == name) for x in operations]]).double() for name in ("push", "pop"))
     kappa = torch.full((1,), 50.0).double()
-    _, weights = pointer_stack(push, pop, push[..., None], kappa, cells=4, return_weights=True)
+    weights = pointer_stack(push, pop, torch.eye(7).double()[None], kappa, cells=4)
     tops = [0, 1, 0, 3, 0, None, 6]
     expected = torch.tensor([[float(i == top) for i in range(7)] for top in tops]).double()
     assert_normwise_close(weights[0], expected, 1e-12)

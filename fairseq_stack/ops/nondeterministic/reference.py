@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .._undefined import finite, from_then_on, marks_of
+from .._units import units_like
 from ._log_weights import defined, join_transitions, log_sum_exp
 
 Span = tuple[int, int]
@@ -34,7 +35,7 @@ def nondeterministic_stack_reference(
     ``start`` is as for ``NondeterministicStackState.initial``.
     """
     dtype = values.dtype
-    batch_size, length, num_states, num_symbols = push.shape[:4]
+    batch_size, _, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
     logits, marks = defined(join_transitions(push, replace, pop))
     transitions = _split_transitions(logits, num_states, num_symbols)
@@ -44,9 +45,7 @@ def nondeterministic_stack_reference(
     readings = (averages + marks + marks_of_values).to(dtype)
     if not return_weights:
         return readings, None
-    # Readings are linear in v_0..v_n: with unit vectors in their place, they are their own weights.
-    units = torch.eye(length + 1, dtype=logits.dtype, device=logits.device).expand(batch_size, -1, -1)
-    shares, _ = _readings(*transitions, units, window, start)
+    shares, _ = _readings(*transitions, units_like(vectors), window, start)
     return readings, (shares + marks).permute(0, 1, 4, 2, 3).to(dtype)
 
 

@@ -9,14 +9,11 @@ of pointers and addresses.
 
 from __future__ import annotations
 
-from typing import Literal, overload
-
 import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
-from .._units import units_like
 from .pointers import addresses_of, positions
 from .pytorch import pointer_stack_pytorch
 from .reference import pointer_stack_reference
@@ -27,7 +24,6 @@ __all__ = ["PointerStackState", "addresses_of", "pointer_stack", "positions"]
 BACKENDS = by_name(Backend("pytorch", pointer_stack_pytorch), Backend("reference", pointer_stack_reference))
 
 
-@overload
 def pointer_stack(
     push: Tensor,
     pop: Tensor,
@@ -37,35 +33,7 @@ def pointer_stack(
     cells: int = 64,
     clamped: bool = False,
     backend: str = "auto",
-    return_weights: Literal[False] = False,
-) -> Tensor: ...
-
-
-@overload
-def pointer_stack(
-    push: Tensor,
-    pop: Tensor,
-    values: Tensor,
-    kappa: Tensor,
-    *,
-    cells: int = 64,
-    clamped: bool = False,
-    backend: str = "auto",
-    return_weights: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-
-
-def pointer_stack(
-    push: Tensor,
-    pop: Tensor,
-    values: Tensor,
-    kappa: Tensor,
-    *,
-    cells: int = 64,
-    clamped: bool = False,
-    backend: str = "auto",
-    return_weights: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> Tensor:
     """Read the cell at the pointer of a stack of C cells after each of n steps.
 
     The position z_t of the pointer is a real number, and the address a_t spreads over the cells around it. A step pops
@@ -92,15 +60,14 @@ def pointer_stack(
         clamped: keep z_t in [0, C - 1].
         backend: ``"auto"``, ``"pytorch"`` (chunks of 32 steps) or ``"reference"`` (the equations). Both support
             ``torch.func``, with forward-mode and second derivatives.
-        return_weights: also return the weights W.
 
     Returns:
         The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever autocast says.
-        With ``return_weights``, also W (B, n, n), which can be differentiated too: W[b, t - 1, i - 1] is the weight of
-        v_i in r_t. Weights may be slightly below 0, since addresses overlap. If p_t or u_t is not finite, the readings
-        and W are NaN from step t on. If a component of v_t is not finite, that component of the readings is NaN from
-        step t on. Earlier readings and weights, and gradients through them, are the same as with any other numbers in
-        its place. If kappa is not finite, all readings of its row are NaN.
+        They are linear in the values: with e_1..e_n in their place, reading t has the weights of v_1..v_n in r_t, which
+        may be slightly below 0, since addresses overlap. If p_t or u_t is not finite, the readings are NaN from step t
+        on. If a component of v_t is not finite, that component of the readings is NaN from step t on. Earlier readings,
+        and gradients through them, are the same as with any other numbers in its place. If kappa is not finite, all
+        readings of its row are NaN.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, ``cells`` is below 1, or the backend is
@@ -114,12 +81,9 @@ def pointer_stack(
     compute = choose_backend("pointer_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
-        pushed = (values, units_like(values)) if return_weights else (values,)
-        results = [
-            compute(*(x.to(dtype) for x in (push, pop, vectors, kappa)), cells=cells, clamped=clamped).to(values.dtype)
-            for vectors in pushed
-        ]
-    return (results[0], results[1]) if return_weights else results[0]
+        arguments = (x.to(dtype) for x in (push, pop, values, kappa))
+        readings: Tensor = compute(*arguments, cells=cells, clamped=clamped)
+    return readings.to(values.dtype)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

@@ -11,13 +11,10 @@ An equation that changes, changes in ``reference.py``, ``pytorch.py: _tile``, ``
 
 from __future__ import annotations
 
-from typing import Literal, overload
-
 from torch import Tensor
 
 from .._backends import Backend, Op, RandomTensor, by_name
 from .._strengths import read_items
-from .._units import units_like
 from .pytorch import stratification_stack_pytorch
 from .reference import stratification_stack_reference
 from .state import StratificationStackState
@@ -30,39 +27,9 @@ BACKENDS = by_name(
 )
 
 
-@overload
 def stratification_stack(
-    pop: Tensor,
-    push: Tensor,
-    values: Tensor,
-    *,
-    read_strength: float | Tensor = 1.0,
-    backend: str = "auto",
-    return_weights: Literal[False] = False,
-) -> Tensor: ...
-
-
-@overload
-def stratification_stack(
-    pop: Tensor,
-    push: Tensor,
-    values: Tensor,
-    *,
-    read_strength: float | Tensor = 1.0,
-    backend: str = "auto",
-    return_weights: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-
-
-def stratification_stack(
-    pop: Tensor,
-    push: Tensor,
-    values: Tensor,
-    *,
-    read_strength: float | Tensor = 1.0,
-    backend: str = "auto",
-    return_weights: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
+    pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0, backend: str = "auto"
+) -> Tensor:
     """Read the top of a stratification stack after each of n steps (Section 2.1 of Hao et al., 2018).
 
     Each step pops, then pushes, then reads. Popping takes the strength u_t away from the top downwards,
@@ -87,25 +54,19 @@ def stratification_stack(
         read_strength: the strengths c_t >= 0, a number or (B, n).
         backend: ``"auto"``, ``"pytorch"`` (closed form, in tiles of 64 steps where there are more than 128; its weights
             have an absolute error of about 1e-16 times the sum of all strengths) or ``"reference"`` (the equations).
-        return_weights: also return the weights W.
 
     Returns:
-        The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
-        autocast says. With ``return_weights``, also W (B, n, n), which can be differentiated too: W[b, t - 1, i - 1] =
-        min(s_t[i], rho_t[i]) is the weight of v_i in r_t. If u_t or d_t is not finite, the readings and W are NaN from
-        step t on. If a component of v_t is not finite, that component of the readings is NaN from step t on. If c_t is
-        not finite, reading t and its weights are NaN. Earlier readings and weights, and gradients through them, are the
-        same as with any other numbers in its place.
+        The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever autocast says.
+        They are linear in the values: with e_1..e_n in their place, reading t has the weights of v_1..v_n in r_t.
+        If u_t or d_t is not finite, the readings are NaN from step t on. If a component of v_t is not finite, that
+        component of the readings is NaN from step t on. If c_t is not finite, reading t is NaN. Earlier readings, and
+        gradients through them, are the same as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, the read strength is a number below 0 or
             not finite, or there is no such backend.
     """
-    readings = read_items("stratification_stack", BACKENDS, pop, push, values, read_strength, backend)
-    if not return_weights:
-        return readings
-    units = units_like(values)
-    return readings, read_items("stratification_stack", BACKENDS, pop, push, units, read_strength, backend)
+    return read_items("stratification_stack", BACKENDS, pop, push, values, read_strength, backend)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

@@ -13,14 +13,11 @@ An equation that changes, changes in ``reference.py``, ``pytorch.py: _walk`` and
 
 from __future__ import annotations
 
-from typing import Literal, overload
-
 import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle, triton_obstacle
-from .._units import units_like
 from .gpu import superposition_stack_triton
 from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
@@ -37,36 +34,9 @@ BACKENDS = by_name(
 )
 
 
-@overload
 def superposition_stack(
-    actions: Tensor,
-    values: Tensor,
-    *,
-    depth_limit: int | None = None,
-    backend: str = "auto",
-    return_weights: Literal[False] = False,
-) -> Tensor: ...
-
-
-@overload
-def superposition_stack(
-    actions: Tensor,
-    values: Tensor,
-    *,
-    depth_limit: int | None = None,
-    backend: str = "auto",
-    return_weights: Literal[True],
-) -> tuple[Tensor, Tensor]: ...
-
-
-def superposition_stack(
-    actions: Tensor,
-    values: Tensor,
-    *,
-    depth_limit: int | None = None,
-    backend: str = "auto",
-    return_weights: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
+    actions: Tensor, values: Tensor, *, depth_limit: int | None = None, backend: str = "auto"
+) -> Tensor:
     """Read the top of a superposition stack after each of n steps (Eqs. 5-8 of DuSell and Chiang, 2024).
 
     The stack starts with zero vectors all the way down (V_0 = [0]). With a_t = ``actions[:, t-1]``,
@@ -89,16 +59,13 @@ def superposition_stack(
         backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"triton"`` (for GPUs), ``"pytorch"`` (vectorised)
             or ``"reference"`` (the equations, for autograd to differentiate). Only the last has second and forward-mode
             derivatives; the others raise RuntimeError.
-        return_weights: also return the weights W.
 
     Returns:
-        The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever
-        autocast says. With ``return_weights``, also W (B, n, n), which can be differentiated too: W[b, t - 1, i - 1] is
-        the weight of v_i in r_t, so that the readings are W V. If the weights of each step sum to 1 and the depth has
-        no limit, W[b, t - 1] sums to the share of the runs that do not leave the stack empty.
-        If an action of step t is not finite, the readings and W are NaN from step t on. If a component of v_t is not
-        finite, that component of the readings is NaN from step t on. Earlier readings and weights, and gradients
-        through them, are the same as with any other numbers in its place.
+        The readings (B, n, m), in the dtype of the arguments; computed in float32 or float64, whatever autocast says.
+        They are linear in the values: with e_1..e_n in their place, reading t has the weights of v_1..v_n in r_t.
+        If an action of step t is not finite, the readings are NaN from step t on. If a component of v_t is not finite,
+        that component of the readings is NaN from step t on. Earlier readings, and gradients through them, are the same
+        as with any other numbers in its place.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, the depth limit is not positive, or there
@@ -112,12 +79,8 @@ def superposition_stack(
     compute = choose_backend("superposition_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
-        pushed = (values, units_like(values)) if return_weights else (values,)
-        results = [
-            compute(actions.to(dtype), vectors.to(dtype), depth_limit=depth_limit).to(values.dtype)
-            for vectors in pushed
-        ]
-    return (results[0], results[1]) if return_weights else results[0]
+        readings: Tensor = compute(actions.to(dtype), values.to(dtype), depth_limit=depth_limit)
+    return readings.to(values.dtype)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:
