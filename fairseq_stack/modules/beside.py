@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.modules.pushdown_attention import PushdownAttention
 from fairseq_stack.modules.stateful_attention import StatefulAttention
+from fairseq_stack.ops._states import Rows
 
 
 class Gate(nn.Module):
@@ -38,7 +39,7 @@ class Gate(nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class BesideState:
+class BesideState(Rows):
     """What attention and the stack beside it keep of the tokens that they have read. Immutable.
 
     Attributes:
@@ -48,10 +49,6 @@ class BesideState:
 
     attention: Any
     stack: Any
-
-    def reorder(self, index: Tensor) -> BesideState:
-        """The state whose batch row i is this one's row ``index[i]``."""
-        return BesideState(self.attention.reorder(index), self.stack.reorder(index))
 
 
 class PushdownAttentionWithStack(PushdownAttention):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch.nn.functional import silu, softplus
 from fairseq_stack.modules._shapes import check_shape, check_sizes
 from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
 from fairseq_stack.ops import DeltaRuleState, computation_dtype
-from fairseq_stack.ops._states import BatchState
+from fairseq_stack.ops._states import BatchState, Rows
 
 _NORM_EPSILON = 1e-5
 _LENGTH_EPSILON = 1e-6
@@ -81,7 +81,7 @@ def as_rows(x: Tensor, axis: int) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class OfHeads:
+class OfHeads(Rows):
     """The state of an op for B H rows, as that of B rows.
 
     Attributes:
@@ -92,14 +92,9 @@ class OfHeads:
     rows: Any
     num_heads: int
 
-    def reorder(self, index: Tensor) -> OfHeads:
-        """See :meth:`fairseq_stack.ops._states.BatchState.reorder`."""
+    def reorder(self, index: Tensor) -> Self:
         rows = index.unsqueeze(1) * self.num_heads + torch.arange(self.num_heads, device=index.device)
-        return OfHeads(self.rows.reorder(rows.flatten()), self.num_heads)
-
-    def detach(self) -> OfHeads:
-        """See :meth:`fairseq_stack.ops._states.BatchState.detach`."""
-        return OfHeads(self.rows.detach(), self.num_heads)
+        return super().reorder(rows.flatten())
 
 
 @dataclass(frozen=True, eq=False)

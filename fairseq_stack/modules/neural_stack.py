@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -18,6 +19,7 @@ from fairseq_stack.ops import (
     neural_stack,
     output_buffer,
 )
+from fairseq_stack.ops._states import Rows
 
 CELLS: dict[str, type[nn.RNNCell] | type[nn.LSTMCell] | type[nn.GRUCell] | None] = {
     "linear": None,
@@ -58,7 +60,8 @@ class Step(NamedTuple):
     output_push: Tensor | None
 
 
-class NeuralStackState(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class NeuralStackState(Rows):
     """A network between two steps.
 
     Attributes:
@@ -70,11 +73,6 @@ class NeuralStackState(NamedTuple):
     reading: Tensor
     hidden: tuple[Tensor, ...]
     memory: StratificationStackState | QueueState | None
-
-    def reorder(self, index: Tensor) -> NeuralStackState:
-        """The state whose batch row i is this state's row ``index[i]``, (B',)."""
-        memory = None if self.memory is None else self.memory.reorder(index)
-        return NeuralStackState(self.reading[index], tuple(x[index] for x in self.hidden), memory)
 
 
 class Controller(nn.Module):

@@ -164,12 +164,17 @@ class AutomatonStackAttention(StackAttention):
         return self.reading(reading), state
 
     def initial_state(self, batch_size: int) -> Any:
+        return self.first_state(self.bottom(), batch_size)
+
+    def first_state(self, bottom: Tensor, batch_size: int, start: Tensor | None = None) -> NondeterministicStackState:
+        """The state before the first step, for v_0 (m,), and log weights (B, Q, S) of where runs start."""
         return NondeterministicStackState.initial(
-            self.bottom(),
+            bottom,
             batch_size=batch_size,
             num_states=self.num_states,
             num_symbols=self.num_symbols,
             window=self.window,
+            start=start,
             weighs=self.reads_weights,
         )
 

@@ -13,6 +13,7 @@ from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.distances import DistanceScores
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.stack_attention import at_least_float32
+from fairseq_stack.ops._states import Rows
 from fairseq_stack.ops.depth_scores import depth_scores
 
 Parametrization = Literal["equations", "figures", "released"]
@@ -20,7 +21,7 @@ PARAMETRIZATIONS = ("equations", "figures", "released")
 
 
 @dataclass(frozen=True, eq=False)
-class KeysAndValues:
+class KeysAndValues(Rows):
     """What attention keeps of the tokens that it has read. Immutable.
 
     Attributes:
@@ -30,10 +31,6 @@ class KeysAndValues:
 
     keys: Tensor
     values: Tensor
-
-    def reorder(self, index: Tensor) -> KeysAndValues:
-        """The state whose batch row i is this one's row ``index[i]``."""
-        return KeysAndValues(self.keys.index_select(0, index), self.values.index_select(0, index))
 
 
 class PushdownAttention(nn.Module):

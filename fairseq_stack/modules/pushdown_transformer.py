@@ -16,12 +16,13 @@ from fairseq_stack.modules.pushdown_attention import PushdownAttention
 from fairseq_stack.modules.residual import ResidualLayer
 from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
 from fairseq_stack.ops import StackTapeState
+from fairseq_stack.ops._states import Rows
 
 Attention = PushdownAttention | StatefulAttention
 
 
 @dataclass(frozen=True, eq=False)
-class PushdownState:
+class PushdownState(Rows):
     """What the model keeps of the tokens that it has read. Immutable.
 
     Attributes:
@@ -35,19 +36,6 @@ class PushdownState:
     layers: tuple[Any, ...]
     keys: Tensor
     hidden: Tensor
-
-    def reorder(self, index: Tensor) -> PushdownState:
-        """The state whose batch row i is this one's row ``index[i]``; rows may be left out, repeated and permuted.
-
-        Raises:
-            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
-        """
-        return PushdownState(
-            self.tape.reorder(index),
-            tuple(layer.reorder(index) for layer in self.layers),
-            self.keys.index_select(0, index),
-            self.hidden.index_select(0, index),
-        )
 
 
 class PushdownTransformerLayer(ResidualLayer):

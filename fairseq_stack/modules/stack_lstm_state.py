@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from fairseq_stack.ops._states import Rows
+
 
 @dataclass(frozen=True, eq=False)
-class StackLSTMState:
+class StackLSTMState(Rows):
     """A :class:`StackLSTM` after t steps, for a batch of B sequences; immutable.
 
     Attributes:
@@ -23,24 +25,6 @@ class StackLSTMState:
     cell: Tensor
     readings: tuple[Tensor, ...]
     stacks: tuple[Any, ...]
-
-    def reorder(self, index: Tensor) -> StackLSTMState:
-        """The state whose batch row i is this state's row ``index[i]``: rows may be left out and repeated."""
-        return StackLSTMState(
-            self.hidden.index_select(0, index),
-            self.cell.index_select(0, index),
-            tuple(reading.index_select(0, index) for reading in self.readings),
-            tuple(stack.reorder(index) for stack in self.stacks),
-        )
-
-    def detach(self) -> StackLSTMState:
-        """The same state, through which no gradient flows back: the beginning of a segment."""
-        return StackLSTMState(
-            self.hidden.detach(),
-            self.cell.detach(),
-            tuple(reading.detach() for reading in self.readings),
-            tuple(stack.detach() for stack in self.stacks),
-        )
 
 
 class StepWeights(NamedTuple):

@@ -111,7 +111,7 @@ class SymbolStackAttention(AutomatonStackAttention):
         if not self.original_bottom or self.window is None or self.window > actions.size(1):
             return super().averages(actions, values, bottom)
         # As a replacement of the bottom of step 0, what the first step pushes would be forgotten one step too early.
-        state = self._nothing(len(actions), bottom)
+        state = _Nothing(self, bottom, len(actions))
         averages, _ = step_through(
             lambda weights, value, state: state.step_joined(weights, value),
             state, self.log_weights(actions), values, nothing=values[:, :0],
@@ -141,47 +141,32 @@ class SymbolStackAttention(AutomatonStackAttention):
 
     def initial_state(self, batch_size: int) -> Any:
         if self.original_bottom:
-            return self._nothing(batch_size, self.bottom())
+            return _Nothing(self, self.bottom(), batch_size)
         return super().initial_state(batch_size)
-
-    def _nothing(self, batch_size: int, bottom: Tensor) -> _Nothing:
-        return _Nothing(bottom, batch_size, self.num_states, self.num_symbols, self.window, self.reads_weights)
 
 
 @dataclass(frozen=True, eq=False)
 class _Nothing:
     """The stack with the original bottom before the first step, whose pushes become the bottom of an ordinary stack.
 
+    Its bottom counts as pushed in its step 0, which is the first step here, so the window D is the same for both.
+
     Attributes:
+        attention: the sublayer.
         bottom: the vector of that stack's bottom, (m,).
         batch_size: B.
-        num_states: Q.
-        num_symbols: S.
-        window: D of that stack, or None. Its bottom counts as pushed in its step 0, which is the first step here, so D
-            is the same for both.
-        weighs: whether that stack has ``log_weights``.
     """
 
+    attention: SymbolStackAttention
     bottom: Tensor
     batch_size: int
-    num_states: int
-    num_symbols: int
-    window: int | None
-    weighs: bool
 
     def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
         """The first step, with the log weights of :meth:`AutomatonStackAttention.log_weights`, (B, d_a)."""
-        pushes = transitions[:, : self.num_states * self.num_symbols]  # from state 0 and symbol 0
-        start = pushes.unflatten(1, (self.num_states, self.num_symbols))
-        state = NondeterministicStackState.initial(
-            self.bottom,
-            batch_size=self.batch_size,
-            num_states=self.num_states,
-            num_symbols=self.num_symbols,
-            window=self.window,
-            start=start,
-            weighs=self.weighs,
-        )
+        top = self.attention.num_states, self.attention.num_symbols
+        pushes = transitions[:, : top[0] * top[1]]  # from state 0 and symbol 0
+        start = pushes.unflatten(1, top)
+        state = self.attention.first_state(self.bottom, self.batch_size, start)
         return pushes.softmax(1).view(*start.shape, 1) * self.bottom, state
 
     def reorder(self, index: Tensor) -> _Nothing:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from fairseq_stack.modules import KeysAndValues
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.residual import ResidualLayer
 from fairseq_stack.networks.attention import MultiheadAttention, StackSelfAttention, Visible
+from fairseq_stack.ops._states import Rows
 
 
 def _gelu(inputs: Tensor) -> Tensor:
@@ -33,7 +35,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 """The activation functions, by fairseq's names."""
 
 
-class Encoded(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Encoded(Rows):
     """What a decoder attends to.
 
     Attributes:
@@ -44,13 +47,9 @@ class Encoded(NamedTuple):
     outputs: Tensor
     padding: Tensor | None
 
-    def reorder(self, index: Tensor) -> Encoded:
-        """The rows that ``index`` lists."""
-        padding = None if self.padding is None else self.padding.index_select(0, index)
-        return Encoded(self.outputs.index_select(0, index), padding)
 
-
-class LayerState(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LayerState(Rows):
     """What a layer keeps of the tokens that it has read. Immutable.
 
     Attributes:
@@ -60,10 +59,6 @@ class LayerState(NamedTuple):
 
     own: Any
     source: KeysAndValues | None = None
-
-    def reorder(self, index: Tensor) -> LayerState:
-        """The state whose batch row i is this one's row ``index[i]``."""
-        return LayerState(self.own.reorder(index), None if self.source is None else self.source.reorder(index))
 
 
 class TransformerLayer(ResidualLayer):

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from fairseq_stack.ops._states import Rows
+
 Extend = Callable[[Tensor, Any], tuple[Tensor, Any]]
 """Maps inputs (k, m, ...) and the state before them to outputs (k, m, d) and the state after them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Unread:
+class Unread(Rows):
     """The inputs of the first call. Immutable.
 
     Attributes:
@@ -32,11 +34,6 @@ class Unread:
     @property
     def num_rows(self) -> int:
         return len(self.inputs)
-
-    def reorder(self, index: Tensor) -> Unread:
-        """The inputs of the rows that ``index`` lists."""
-        padding = None if self.padding is None else self.padding.index_select(0, index)
-        return Unread(self.inputs.index_select(0, index), padding)
 
 
 class Group(NamedTuple):

@@ -17,13 +17,14 @@ from fairseq_stack.networks.attention import AttentionWithStack, MultiheadAttent
 from fairseq_stack.networks.layers import Encoded, LayerState, TransformerLayer
 from fairseq_stack.networks.options import TransformerOptions
 from fairseq_stack.networks.vocabulary import Output, table
+from fairseq_stack.ops._states import Rows
 
 _LAYER_LISTS = {"encoder": "stack_encoder_layers", "decoder": "stack_layers"}
 _MAX_POSITIONS = {"encoder": "max_source_positions", "decoder": "max_target_positions"}
 
 
 @dataclass(frozen=True, eq=False)
-class DecoderState:
+class DecoderState(Rows):
     """What a decoder keeps of the tokens that it has read. Immutable.
 
     Attributes:
@@ -39,16 +40,6 @@ class DecoderState:
     length: int
     layers: tuple[LayerState, ...]
     encoded: Encoded | None
-
-    def reorder(self, index: Tensor) -> DecoderState:
-        """The state whose batch row i is this one's row ``index[i]``; rows may be left out, repeated and permuted."""
-        return DecoderState(
-            self.counts.index_select(0, index),
-            None if self.padding is None else self.padding.index_select(0, index),
-            self.length,
-            tuple(layer.reorder(index) for layer in self.layers),
-            None if self.encoded is None else self.encoded.reorder(index),
-        )
 
 
 class Side(nn.Module):

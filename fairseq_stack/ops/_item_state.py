@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ._arguments import Sizes, check_read_strength, computation_dtype
-from ._item_steps import Items, take_step
+from ._item_steps import Items, Step
 from ._native import library
 from ._states import BatchState, check_fits_state
 from ._transforms import is_transformed
@@ -107,43 +107,49 @@ class ItemState(BatchState, ABC):
 
     def _step(self, pop: Tensor, push: Tensor, value: Tensor, amount: Tensor | None) -> tuple[Tensor, Self]:
         """``step`` of the right dtype, which reads an amount of strength (B,), None for 1."""
-        inputs = pop, push, value
-        plain = self._is_plain(*inputs, *([] if amount is None else [amount]))
-        kernels = self._kernels() if not plain and amount is None else None
+        is_plain = self._is_plain(pop, push, value, *([] if amount is None else [amount]))
+        on_cpu = self.items.settled.device.type == "cpu"
+        kernels = self._native if on_cpu and not is_plain and amount is None and library() is not None else None
         if self.marks is None and kernels is not None:
-            reading, state, is_finite = self._followed(*inputs, None, kernels)
+            reading, state, is_finite = self._after(pop, push, value, None, kernels, is_plain=False)
             if is_finite:
                 return reading, state
         marks = marks_of(value, pop, push) + (0 if self.marks is None else self.marks)
         of_reading = marks
         if amount is not None:
             of_reading, amount = marks + mark(amount).unsqueeze(1), finite(amount)
-        inputs = finite(pop), finite(push), finite(value)
-        reading, state = self._plain(*inputs, amount) if plain else self._followed(*inputs, amount, kernels)[:2]
+        reading, state, _ = self._after(finite(pop), finite(push), finite(value), amount, kernels, is_plain)
         return reading + of_reading, replace(state, marks=marks)
-
-    def _kernels(self) -> ModuleType | None:
-        """What computes a step that reads the strength 1; None for plain PyTorch."""
-        on_cpu = self.items.settled.device.type == "cpu"
-        return self._native if on_cpu and library() is not None else None
 
     def _is_plain(self, *inputs: Tensor) -> bool:
         """Whether the step is in plain PyTorch, because it is transformed, or because a step before it was."""
         held = self.items.settled
         return held.requires_grad or torch.compiler.is_compiling() or is_transformed(*inputs, held)
 
-    def _plain(self, pop: Tensor, push: Tensor, value: Tensor, amount: Tensor | None) -> tuple[Tensor, Self]:
-        """The reading, and the state after the step, with all items in one tensor."""
-        vectors = torch.cat([self.values, value.unsqueeze(1)], 1)
-        reading, strengths = self._advance(self.cumulative_strengths, pop, push, vectors, amount)
-        return reading, replace(self, cumulative_strengths=strengths, items=Items(vectors))
-
-    def _followed(
-        self, pop: Tensor, push: Tensor, value: Tensor, amount: Tensor | None, native: ModuleType | None
+    def _after(
+        self,
+        pop: Tensor,
+        push: Tensor,
+        value: Tensor,
+        amount: Tensor | None,
+        kernels: ModuleType | None,
+        is_plain: bool,
     ) -> tuple[Tensor, Self, bool]:
         """The reading, the state after the step, and whether the kernels found all arguments finite."""
         strengths, items = self.cumulative_strengths, self.items
-        reading, strengths, items, is_finite = take_step(
-            self._advance, native, strengths, items, pop, push, value, amount
-        )
+        inputs = [x for x in (strengths, pop, push, value, amount) if x is not None]
+        follows = not is_plain and (items.history is not None or any(x.requires_grad for x in inputs))
+        follows = follows and torch.is_grad_enabled()
+        is_finite = True
+        if is_plain or (kernels is None and not follows):
+            vectors = torch.cat([self.values, value.unsqueeze(1)], 1)
+            reading, strengths = self._advance(strengths, pop, push, vectors, amount)
+            items = Items(vectors)
+        else:
+            value = value.resolve_neg().clone(memory_format=torch.contiguous_format)  # The caller may write to it.
+            before = items.history if follows else None
+            reading, strengths, history, is_finite = Step.apply(
+                items, before, strengths, pop, push, value, amount, self._advance, kernels
+            )
+            items = Items(items.settled, (*items.recent, value), history if follows else None)
         return reading, replace(self, cumulative_strengths=strengths, items=items), is_finite

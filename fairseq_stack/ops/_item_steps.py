@@ -48,48 +48,7 @@ class Items(NamedTuple):
         )
 
 
-def take_step(
-    advance: Advance,
-    native: ModuleType | None,
-    strengths: Tensor,
-    items: Items,
-    pop: Tensor,
-    push: Tensor,
-    value: Tensor,
-    read_strength: Tensor | None = None,
-) -> tuple[Tensor, Tensor, Items, bool]:
-    """Pop, push and read.
-
-    Args:
-        advance: the step in plain PyTorch.
-        native: the same step by the compiled kernels, with ``forward`` and ``backward``; None to run ``advance``. It
-            reads the strength 1.
-        strengths: the cumulative strengths before the step, (B, t - 1).
-        items: v_1..v_{t-1}.
-        pop: u_t, (B,).
-        push: d_t, (B,).
-        value: v_t, (B, m).
-        read_strength: (B,); None for 1.
-
-    Returns:
-        The reading (B, m), the cumulative strengths (B, t), the items after the step, and whether the kernels found
-        all arguments finite.
-    """
-    inputs = (strengths, pop, push, value) if read_strength is None else (strengths, pop, push, value, read_strength)
-    known = items.history is not None or any(x.requires_grad for x in inputs)
-    follows = known and torch.is_grad_enabled()
-    if native is None and not follows:
-        vectors = torch.cat([items.vectors(), value.unsqueeze(1)], 1)
-        return *advance(strengths, pop, push, vectors, read_strength), Items(vectors), True
-    value = value.resolve_neg().clone(memory_format=torch.contiguous_format)  # The caller may write to it.
-    before = items.history if follows else None
-    reading, after, history, is_finite = _Step.apply(
-        items, before, strengths, pop, push, value, read_strength, advance, native
-    )
-    return reading, after, Items(items.settled, (*items.recent, value), history if follows else None), is_finite
-
-
-class _Step(torch.autograd.Function):
+class Step(torch.autograd.Function):
     """Items with their history, and the arguments of a step, to the reading, the strengths and the next history."""
 
     @staticmethod

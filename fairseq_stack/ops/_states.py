@@ -12,11 +12,11 @@ from ._arguments import computation_dtype
 from ._transforms import is_transformed
 
 
-class BatchState:
-    """A state of each row of a batch, as an immutable dataclass.
+class Rows:
+    """What is kept of each row of a batch, as an immutable dataclass.
 
-    Its fields are tensors with the batch as their first axis, objects with the methods below, or the same for all rows;
-    the first is a tensor.
+    Its fields are tensors with the batch as their first axis, objects with the methods below, tuples of these, or the
+    same for all rows.
     """
 
     def reorder(self, index: Tensor) -> Self:
@@ -24,25 +24,41 @@ class BatchState:
 
         Args:
             index: (B',), a LongTensor; rows may be left out, repeated and permuted.
+        """
+        return type(self)(*[_chosen(x, index) for x in vars(self).values()])
+
+    def detach(self) -> Self:
+        """The same state, through which no gradients flow to the steps before, for truncated back-propagation."""
+        return type(self)(*[_detached(x) for x in vars(self).values()])
+
+
+class BatchState(Rows):
+    """The same, whose first field is a tensor; ``reorder`` checks its argument."""
+
+    def reorder(self, index: Tensor) -> Self:
+        """As :meth:`Rows.reorder`.
 
         Raises:
             ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
-        fields = vars(self).values()
-        held = next(iter(fields))
+        held = next(iter(vars(self).values()))
         check_index(index, held, len(held))
-        return type(self)(*[_chosen(x, index) for x in fields])
-
-    def detach(self) -> Self:
-        """The same state, through which no gradients flow to the steps before, for truncated back-propagation."""
-        return type(self)(*[x.detach() if hasattr(x, "detach") else x for x in vars(self).values()])
+        return super().reorder(index)
 
 
 def _chosen(field: Any, index: Tensor) -> Any:
     """These batch rows of a field; itself if all rows share it."""
     if isinstance(field, Tensor):
         return field.index_select(0, index)
-    return field.reorder(index) if hasattr(field, "reorder") else field
+    if hasattr(field, "reorder"):
+        return field.reorder(index)
+    return tuple(_chosen(x, index) for x in field) if isinstance(field, tuple) else field
+
+
+def _detached(field: Any) -> Any:
+    if hasattr(field, "detach"):
+        return field.detach()
+    return tuple(map(_detached, field)) if isinstance(field, tuple) else field
 
 
 def step_through(

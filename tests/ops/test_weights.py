@@ -1,4 +1,4 @@
-"""The weights of the pushed vectors: the readings of the superposition and the stratification stack for unit vectors."""
+"""The weights of pushed vectors: readings of the superposition and the stratification stack for unit vectors."""
 
 from __future__ import annotations
 

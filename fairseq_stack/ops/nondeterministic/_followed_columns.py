@@ -52,6 +52,9 @@ class FollowedColumns(ABC):
     """What t steps leave, in tensors that have no gradient of their own.
 
     Attributes:
+        num_states: Q.
+        num_symbols: S.
+        window: D, or None if the memory is unlimited.
         is_exact: whether float64 was precise enough for the last step.
         history: the history of the columns that autograd follows, which are the last ones, or None.
         ends: where the derivatives of each column, or of some neighbouring columns, end in the gradient of the history.
@@ -60,12 +63,33 @@ class FollowedColumns(ABC):
         log_alpha: as :attr:`TrackedColumns.log_alpha`, or None.
     """
 
+    num_states: int
+    num_symbols: int
+    window: int | None
     is_exact: bool = True
     history: Tensor | None = None
     ends: tuple[int, ...] = ()
     origin: Origin | None = None
     weighs: bool = False
     log_alpha: Tensor | None = None
+
+    @classmethod
+    @abstractmethod
+    def empty(cls, bottom: Tensor, num_states: int, num_symbols: int, window: int | None, weighs: bool) -> Self:
+        """No columns, for v_0 (B, m)."""
+
+    @classmethod
+    def initial(
+        cls,
+        bottom: Tensor,
+        num_states: int,
+        num_symbols: int,
+        window: int | None,
+        start: Tensor | None,
+        weighs: bool = False,
+    ) -> Self | TrackedColumns:
+        """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
+        return cls.empty(bottom, num_states, num_symbols, window, weighs).advance(start, bottom)[1]
 
     @property
     @abstractmethod
@@ -114,9 +138,9 @@ class FollowedColumns(ABC):
     def as_tracked(self) -> TrackedColumns:
         """The same as constant tensors."""
 
-    @abstractmethod
     def first_tracked(self, start: Tensor | None, bottom: Tensor) -> TrackedColumns:
         """The first column, as ``TrackedColumns.initial`` makes it."""
+        return TrackedColumns.initial(bottom, self.num_states, self.num_symbols, self.window, start)
 
     def tracked(self) -> TrackedColumns:
         """The same as tensors, which ``torch.func`` can transform.

@@ -25,8 +25,6 @@ class NativeColumns(FollowedColumns):
     Columns that no beam descends from any more stay in memory as long as the step does.
 
     Attributes:
-        num_states: Q.
-        num_symbols: S.
         value_size: m.
         window: D, or a larger number than there are steps.
         memory: for each step k = kept..t the columns of its beams, (beams, bytes) of uint8, as
@@ -37,8 +35,6 @@ class NativeColumns(FollowedColumns):
         ends: where the derivatives of each column that autograd follows end.
     """
 
-    num_states: int
-    num_symbols: int
     value_size: int
     window: int
     memory: tuple[Tensor, ...]
@@ -47,29 +43,20 @@ class NativeColumns(FollowedColumns):
     instruction_set: str
 
     @classmethod
-    def initial(
-        cls,
-        bottom: Tensor,
-        num_states: int,
-        num_symbols: int,
-        window: int | None,
-        start: Tensor | None,
-        weighs: bool = False,
-    ) -> NativeColumns | TrackedColumns:
-        """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
-        empty = cls(
+    def empty(
+        cls, bottom: Tensor, num_states: int, num_symbols: int, window: int | None, weighs: bool
+    ) -> NativeColumns:
+        return cls(
             num_states=num_states,
             num_symbols=num_symbols,
-            value_size=bottom.shape[1],
             window=min(window or _UNLIMITED, _UNLIMITED),
+            value_size=bottom.shape[1],
             memory=(),
             kept=0,
             ancestors=torch.empty(len(bottom), 0, dtype=torch.int32),
             instruction_set=required_library().instruction_set,
             weighs=weighs,
         )
-        _, columns = empty.advance(start, bottom)
-        return columns
 
     @property
     def batch_size(self) -> int:
@@ -139,14 +126,7 @@ class NativeColumns(FollowedColumns):
 
     def as_tracked(self) -> TrackedColumns:
         columns = [self._column(k) for k in range(self.kept, self.steps + 1)]
-        return TrackedColumns.of(columns, self.num_states, self._window)
-
-    def first_tracked(self, start: Tensor | None, bottom: Tensor) -> TrackedColumns:
-        return TrackedColumns.initial(bottom, self.num_states, self.num_symbols, self._window, start)
-
-    @property
-    def _window(self) -> int | None:
-        return None if self.window == _UNLIMITED else self.window
+        return TrackedColumns.of(columns, self.num_states, self.window)
 
     def _with(self, column: Tensor, is_exact: bool) -> NativeColumns:
         """With the next column, and without the columns that the step after it does not need."""

@@ -27,9 +27,6 @@ class PanelColumns(FollowedColumns):
     """What t steps leave, in panels, to which a step only adds; ``reorder`` copies them.
 
     Attributes:
-        num_states: Q.
-        num_symbols: S.
-        window: D, or None if the memory is unlimited.
         panels: the panels of the columns 0..t, from the first that the next step needs on.
         count: t + 1.
         marks: (B, m), added to all further readings: NaN for the components in which a vector is not finite, and for
@@ -39,9 +36,6 @@ class PanelColumns(FollowedColumns):
         ends: where the derivatives of each panel that autograd follows end.
     """
 
-    num_states: int
-    num_symbols: int
-    window: int | None
     panels: tuple[Panel, ...]
     count: int
     marks: Tensor
@@ -49,20 +43,9 @@ class PanelColumns(FollowedColumns):
     precision: Precision | None = None
 
     @classmethod
-    def initial(
-        cls,
-        bottom: Tensor,
-        num_states: int,
-        num_symbols: int,
-        window: int | None,
-        start: Tensor | None,
-        weighs: bool = False,
-    ) -> PanelColumns | TrackedColumns:
-        """Before the first step, with v_0 (B, m), and log weights (B, C) of the configurations that runs start in."""
+    def empty(cls, bottom: Tensor, num_states: int, num_symbols: int, window: int | None, weighs: bool) -> PanelColumns:
         marks = torch.zeros_like(bottom, dtype=torch.float64)
-        empty = cls(num_states, num_symbols, window, (), 0, marks, weighs=weighs)
-        _, columns = empty.advance(start, bottom)
-        return columns
+        return cls((), 0, marks, num_states=num_states, num_symbols=num_symbols, window=window, weighs=weighs)
 
     @property
     def batch_size(self) -> int:
@@ -151,9 +134,6 @@ class PanelColumns(FollowedColumns):
     def as_tracked(self) -> TrackedColumns:
         first = 0 if self._window is None else max(self.count - self._window, 0)
         return TrackedColumns.of([self._column(k) for k in range(first, self.count)], self.num_states, self.window)
-
-    def first_tracked(self, start: Tensor | None, bottom: Tensor) -> TrackedColumns:
-        return TrackedColumns.initial(bottom, self.num_states, self.num_symbols, self.window, start)
 
     @property
     def is_precise(self) -> Tensor:

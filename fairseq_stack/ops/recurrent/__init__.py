@@ -86,7 +86,6 @@ def stack_lstm(
     if kept is not None:
         sizes.check("kept", kept, f"B n {size}")
     compute = choose_backend("stack_lstm", backend, BACKENDS, gates.device)
-    outputs: Tensor
     with torch.autocast(gates.device.type, enabled=False):
-        outputs = compute(gates, recurrent, driving, bias, reading, bottoms, kept, stacks)
+        outputs: Tensor = compute(gates, (recurrent, driving, bias, reading, bottoms), kept, stacks)
     return outputs

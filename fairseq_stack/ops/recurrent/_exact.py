@@ -12,15 +12,12 @@ from torch import Tensor
 
 from .._operators import with_autograd
 from .reference import stack_lstm_reference
-from .stacks import ControlledStack
-
-Weights = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-"""``recurrent``, ``driving``, ``bias``, ``reading`` and ``bottoms``, as ``stack_lstm`` takes them."""
+from .stacks import ControlledStack, Weights
 
 
 def exact_outputs(gates: Tensor, weights: Weights, kept: Tensor | None, stacks: Sequence[ControlledStack]) -> Tensor:
     """The hidden states (B, n, H), in the dtype of the gates."""
-    return _compute(gates.double(), tuple(x.double() for x in weights), kept, stacks).to(gates.dtype)
+    return stack_lstm_reference(gates.double(), [x.double() for x in weights], kept, stacks).to(gates.dtype)
 
 
 def exact_gradients(
@@ -30,16 +27,8 @@ def exact_gradients(
 
     def compute() -> list[Tensor]:
         of_input, *others = inputs = [x.detach().double().requires_grad_() for x in (gates, *weights)]
-        outputs = _compute(of_input, others, kept, stacks)
+        outputs = stack_lstm_reference(of_input, others, kept, stacks)
         gradients = torch.autograd.grad(outputs, inputs, grad.double(), allow_unused=True, materialize_grads=True)
         return [x.to(grad.dtype) for x in gradients]
 
     return with_autograd(compute)
-
-
-def _compute(
-    gates: Tensor, weights: Sequence[Tensor], kept: Tensor | None, stacks: Sequence[ControlledStack]
-) -> Tensor:
-    recurrent, driving, bias, reading, bottoms = weights
-    kept = None if kept is None else kept.double()
-    return stack_lstm_reference(gates, recurrent, driving, bias, reading, bottoms, kept, stacks)

@@ -13,7 +13,7 @@ from .._native.structures import Call, fields_of
 from .._operators import register_gradients
 from .._transforms import refuse_forward_mode
 from ._exact import exact_gradients, exact_outputs
-from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
+from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition, Weights
 
 _UNLIMITED = 2**31 - 1  # a window or depth that no sequence exceeds
 _PUSHES: tuple[Any, ...] = ("sigmoid", "exponential", "identity", "hidden", "ones")  # as the kernels number them
@@ -21,20 +21,13 @@ _TOGETHER = 16  # MOST_TOGETHER of the kernels
 
 
 def stack_lstm_native(
-    gates: Tensor,
-    recurrent: Tensor,
-    driving: Tensor,
-    bias: Tensor,
-    reading: Tensor,
-    bottoms: Tensor,
-    kept: Tensor | None,
-    stacks: Sequence[ControlledStack],
+    gates: Tensor, weights: Weights, kept: Tensor | None, stacks: Sequence[ControlledStack]
 ) -> Tensor:
     """The hidden states; arguments and result as for ``stack_lstm``."""
-    refuse_forward_mode("stack_lstm", gates, recurrent, driving, bias, reading, bottoms)
+    refuse_forward_mode("stack_lstm", gates, *weights)
     numbers = [number for stack in stacks for number in _numbers(stack)]
     outputs: Tensor
-    outputs, *_ = _stack_lstm(gates, recurrent, driving, bias, reading, bottoms, kept, numbers)
+    outputs, *_ = _stack_lstm(gates, *weights, kept, numbers)
     return outputs
 
 

@@ -10,20 +10,14 @@ from torch import Tensor
 from torch.nn.functional import linear, pad
 
 from ..nondeterministic._tracked_columns import TrackedColumns
-from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
+from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition, Weights
 
 
 def stack_lstm_reference(
-    gates: Tensor,
-    recurrent: Tensor,
-    driving: Tensor,
-    bias: Tensor,
-    reading: Tensor,
-    bottoms: Tensor,
-    kept: Tensor | None,
-    stacks: Sequence[ControlledStack],
+    gates: Tensor, weights: Weights, kept: Tensor | None, stacks: Sequence[ControlledStack]
 ) -> Tensor:
     """The hidden states; arguments and result as for ``stack_lstm``."""
+    recurrent, driving, bias, reading, bottoms = weights
     batch_size, length, size = gates.shape[0], gates.shape[1], gates.shape[2] // 4
     hidden = cell = gates.new_zeros(batch_size, size)
     reading = reading.expand(batch_size, -1)

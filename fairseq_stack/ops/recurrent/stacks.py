@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from torch import Tensor
 
 PushedSuperposition = Literal["sigmoid", "identity", "hidden"]
 PushedAutomaton = Literal["sigmoid", "exponential", "ones"]
@@ -96,3 +99,6 @@ class ControlledAutomaton:
 
 
 ControlledStack = ControlledSuperposition | ControlledAutomaton
+
+Weights = Sequence[Tensor]
+"""``recurrent``, ``driving``, ``bias``, ``reading`` and ``bottoms``, as ``stack_lstm`` takes them."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from .._undefined import causal
+from ..queues.reference import pop_front, read_front
 
 
 @causal
@@ -13,6 +14,8 @@ def stratification_stack_reference(
     pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0
 ) -> Tensor:
     """Section 2.1 of Hao et al. (2018), whose equations have no numbers, differentiated by autograd.
+
+    They are those of the queue, if the front is the top: each item takes what is left over from the items above it.
 
     Args:
         pop: (B, n), the strengths u_t.
@@ -27,27 +30,9 @@ def stratification_stack_reference(
     if length == 0:
         return (pop + push).unsqueeze(2) * values  # empty, (B, 0, m)
     amounts = torch.ones_like(pop) * read_strength
-    strengths: list[Tensor] = []  # s_t[1], ..., s_t[t]
+    strengths: list[Tensor] = []  # s_t[t], ..., s_t[1]
     readings = []
     for t in range(length):
-        strengths = [*_pop(strengths, pop[:, t]), push[:, t]]  # s_t[t] = d_t
-        readings.append(_read(strengths, values, amounts[:, t]))
+        strengths = [push[:, t], *pop_front(strengths, pop[:, t])]  # s_t[t] = d_t
+        readings.append(read_front(strengths, values[:, : t + 1].flip(1), amounts[:, t]))
     return torch.stack(readings, dim=1)
-
-
-def _pop(strengths: list[Tensor], left_over: Tensor) -> list[Tensor]:
-    """s_t[i] = ReLU(s_{t-1}[i] - u_t[i]), where u_t[i] is left over from the items above i."""
-    popped = []
-    for strength in reversed(strengths):
-        popped.append(torch.relu(strength - left_over))
-        left_over = torch.relu(left_over - strength)
-    return popped[::-1]
-
-
-def _read(strengths: list[Tensor], values: Tensor, left_over: Tensor) -> Tensor:
-    """r_t = sum_i min(s_t[i], rho_t[i]) V_t[i], where rho_t[i] is left over from the items above i."""
-    reading = torch.zeros_like(values[:, 0])
-    for i in reversed(range(len(strengths))):
-        reading = reading + torch.minimum(strengths[i], left_over).unsqueeze(1) * values[:, i]
-        left_over = torch.relu(left_over - strengths[i])
-    return reading
