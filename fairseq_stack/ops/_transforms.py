@@ -9,18 +9,14 @@ larger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-
-class Mapped(NamedTuple):
-    """The result of the ``vmap`` of an autograd function."""
-
-    outputs: tuple[Any, ...]
-    out_dims: tuple[int | None, ...]
+Mapped = tuple[tuple[Any, ...], tuple[int | None, ...]]
+"""What the ``vmap`` of an autograd function returns: outputs, and where the mapped axis is in each."""
 
 
 class DifferentiableOnce(torch.autograd.Function):
@@ -153,4 +149,4 @@ def _row(inputs: Sequence[Any], dims: Sequence[int | None], i: int) -> list[Any]
 
 def _mapped(outputs: Iterable[Any]) -> Mapped:
     outputs = tuple(outputs)
-    return Mapped(outputs, tuple(0 if isinstance(x, Tensor) else None for x in outputs))
+    return outputs, tuple(0 if isinstance(x, Tensor) else None for x in outputs)

@@ -213,8 +213,8 @@ def availability() -> Availability:
 def _load() -> Availability:
     if os.environ.get(_ENABLED, "1") == "0":
         return Availability(None, f"the compiled kernels are switched off ({_ENABLED}=0)")
-    path = _find()
-    if path is None:
+    path = Path(os.environ.get(_KERNELS, LIBRARY))
+    if path == LIBRARY and not path.exists():
         return Availability(None, "the compiled kernels are missing; install the package again with a C compiler")
     try:
         functions = ctypes.CDLL(str(path))
@@ -225,12 +225,6 @@ def _load() -> Availability:
         return Availability(None, f"{path} is of another version of the package; install it again")
     loaded = Library(functions, path, os.environ.get(_INSTRUCTION_SET))
     return Availability(loaded, f"compiled kernels, {loaded.instruction_set}")
-
-
-def _find() -> Path | None:
-    if _KERNELS in os.environ:
-        return Path(os.environ[_KERNELS])
-    return LIBRARY if LIBRARY.exists() else None
 
 
 def _supported_instruction_sets(functions: ctypes.CDLL) -> dict[str, int]:

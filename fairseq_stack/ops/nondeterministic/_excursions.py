@@ -43,25 +43,18 @@ class BestParts:
     forward: Tensor
     num_symbols: int
 
-    @classmethod
-    def of(
-        cls, push: Tensor, replace: Tensor, pop: Tensor, removals: Tensor, excursions: Tensor, forward: Tensor
-    ) -> BestParts:
-        """For tensors whose configurations are two axes, Q and S: (n, Q, S, ...), (n + 1, Q, S, ...), (Q, S, n + 1)."""
-        push, replace = (x.flatten(3).flatten(1, 2) for x in (push, replace))
-        removals, excursions = (x.flatten(1, 2) for x in (removals, excursions))
-        num_symbols = pop.shape[2]
-        return cls(push, replace, pop.flatten(1, 2), removals, excursions, forward.flatten(0, 1), num_symbols)
-
 
 def best_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Iterator[BestParts]:
     """(n)-(p) for each sequence; arguments as for ``best_runs``, without gradients."""
     length, num_states, num_symbols = push.shape[1:4]
     together = max(_LARGEST // max(length**2 * num_states * num_symbols, 1), 1)
-    for inputs in zip(*(x.double().resolve_neg().split(together) for x in (start, push, replace, pop)), strict=True):
-        arrays = *inputs[1:], *_weights_of_parts(*inputs)
+    inputs = (x.double().resolve_neg().split(together) for x in (start, push, replace, pop))
+    for begin, pushes, replaces, pops in zip(*inputs, strict=True):
+        removals, excursions, forward = _weights_of_parts(begin, pushes, replaces, pops)
+        steps = (x.flatten(4).flatten(2, 3) for x in (pushes, replaces))
+        arrays = *steps, *(x.flatten(2, 3) for x in (pops, removals, excursions)), forward.flatten(1, 2)
         for parts in zip(*(x.contiguous().cpu() for x in arrays), strict=True):
-            yield BestParts.of(*parts)
+            yield BestParts(*parts, num_symbols=num_symbols)
 
 
 def _weights_of_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -103,7 +103,7 @@ class FollowedColumns(ABC):
 
     @abstractmethod
     def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, Self]:
-        """The reading of the next step in float64, (B, C, m), and the next columns, which autograd does not follow."""
+        """The reading of the next step in float64, (B, C, m), and the next columns, with the same history."""
 
     @abstractmethod
     def ends_of(self, after: Self) -> tuple[int, ...]:
@@ -132,7 +132,7 @@ class FollowedColumns(ABC):
 
     @abstractmethod
     def select(self, index: Tensor) -> Self:
-        """These batch rows, (B',), of the same columns, without ``log_alpha``; autograd does not follow it."""
+        """These batch rows, (B',), of the same columns, with the same ``log_alpha`` and history."""
 
     @abstractmethod
     def as_tracked(self) -> TrackedColumns:
@@ -190,7 +190,8 @@ class FollowedColumns(ABC):
         """The same, whether or not float64 is precise enough."""
         follows = self.history is not None or value.requires_grad or (logits is not None and logits.requires_grad)
         if not (follows and torch.is_grad_enabled()):
-            reading, after = self.compute(logits, value)
+            columns = self if self.history is None else self.detach()
+            reading, after = columns.compute(logits, value)
             if self.weighs:
                 after = dataclasses.replace(after, log_alpha=log_forward_weights(*after.newest_alpha()))
             return reading.to(value.dtype), after
@@ -204,8 +205,8 @@ class FollowedColumns(ABC):
         """The columns of these batch rows, (B',)."""
         log_alpha = None if self.log_alpha is None else self.log_alpha[index]
         if self.history is None or not torch.is_grad_enabled():
-            chosen = (self if self.history is None else self.detach()).select(index)
-            return chosen if log_alpha is None else dataclasses.replace(chosen, log_alpha=log_alpha)
+            columns = self if self.history is None else self.detach()
+            return dataclasses.replace(columns.select(index), log_alpha=log_alpha)
         return dataclasses.replace(
             self.select(index),
             log_alpha=log_alpha,

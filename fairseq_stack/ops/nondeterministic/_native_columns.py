@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._native import required_library
 from ._followed_columns import FollowedColumns
-from ._native_step import BYTES, Call, Layout, Sizes, plain, pointers, unpack
+from ._native_step import BYTES, Call, Layout, Sizes, unpack
 from ._tracked_columns import Column, TrackedColumns
 
 _UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
@@ -80,7 +80,8 @@ class NativeColumns(FollowedColumns):
         inexact = torch.zeros(self.batch_size, dtype=torch.bool)
         self._run(
             "fss_nd_step", column, sizes.forward,
-            logits=None if logits is None else plain(logits), values=plain(value), readings=reading, inexact=inexact,
+            logits=None if logits is None else logits.double(), values=value.double(), readings=reading,
+            inexact=inexact,
         )  # fmt: skip
         return reading, self._with(column, is_exact=not inexact.any())
 
@@ -93,10 +94,10 @@ class NativeColumns(FollowedColumns):
         value_gradients = derivatives.new_empty(self.batch_size, self.value_size)
         begins = [derivatives.data_ptr() + BYTES * begin for begin in (0, *self.ends)]
         constant = [0] * (len(self.memory) + 1 - len(begins))
-        adjoints = pointers([*constant, *begins][-len(self.memory) - 1 :])
+        adjoints = array("Q", [*constant, *begins][-len(self.memory) - 1 :])  # NULL is 0
         self._run(
             "fss_nd_step_backward", after.memory[-1], self.sizes.backward, adjoints=adjoints,
-            cotangents=None if gradient is None else plain(gradient),
+            cotangents=None if gradient is None else gradient.double(),
             logit_gradients=logit_gradients, value_gradients=value_gradients,
         )  # fmt: skip
         return logit_gradients, value_gradients
@@ -120,9 +121,7 @@ class NativeColumns(FollowedColumns):
         constant = max(len(self.memory) - len(self.ends), 0)
         ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
         memory = self.memory[:constant] + tuple(column[index] for column in self.memory[constant:])
-        return dataclasses.replace(
-            self, memory=memory, ancestors=ancestors, history=None, ends=(), origin=None, log_alpha=None
-        )
+        return dataclasses.replace(self, memory=memory, ancestors=ancestors)
 
     def as_tracked(self) -> TrackedColumns:
         columns = [self._column(k) for k in range(self.kept, self.steps + 1)]
@@ -138,9 +137,6 @@ class NativeColumns(FollowedColumns):
             kept=self.kept + surplus,
             ancestors=torch.cat([self.ancestors, places], 1)[:, surplus:],
             is_exact=is_exact,
-            history=None,
-            ends=(),
-            origin=None,
         )
 
     @property
@@ -160,7 +156,7 @@ class NativeColumns(FollowedColumns):
         """Run a function of the library for the next step; tensors are for fields of the call."""
         call = self._call()
         call.hold(ancestors=self.ancestors, **tensors)
-        columns = pointers(map(Tensor.data_ptr, (*self.memory, column)))
+        columns = array("Q", map(Tensor.data_ptr, (*self.memory, column)))
         call.columns, _ = columns.buffer_info()
         if adjoints is not None:
             call.adjoints, _ = adjoints.buffer_info()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -22,16 +20,6 @@ class Sizes(NamedTuple):
     adjoint: int
     forward: int
     backward: int
-
-
-def plain(x: Tensor) -> Tensor:
-    """Contiguous in float64; a view such as x.conj().imag has memory that is yet to be negated."""
-    return x.detach().double().resolve_neg().contiguous()
-
-
-def pointers(addresses: Iterable[int]) -> array[int]:
-    """An array of pointers; NULL is 0."""
-    return array("Q", addresses)
 
 
 class Call(structures.Call):

@@ -124,22 +124,12 @@ class PanelColumns(FollowedColumns):
             panels=panels,
             marks=self.marks[index],
             latest=None,
-            precision=None if self.precision is None else self.precision.select(index),
-            history=None,
-            ends=(),
-            origin=None,
-            log_alpha=None,
+            precision=None if self.precision is None else self.precision.reorder(index),
         )
 
     def as_tracked(self) -> TrackedColumns:
         first = 0 if self._window is None else max(self.count - self._window, 0)
         return TrackedColumns.of([self._column(k) for k in range(first, self.count)], self.num_states, self.window)
-
-    @property
-    def is_precise(self) -> Tensor:
-        """For which sequences float64 has been precise enough so far, (B,)."""
-        assert self.precision is not None
-        return self.precision.is_enough
 
     @property
     def _window(self) -> int | None:
@@ -178,9 +168,6 @@ class PanelColumns(FollowedColumns):
             latest=latest,
             precision=precision,
             is_exact=bool(precision.is_enough.all()),
-            history=None,
-            ends=(),
-            origin=None,
         )
 
     def _past(self) -> Past:

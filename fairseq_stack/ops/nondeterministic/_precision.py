@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .._states import Rows
 from ._columns import Step, lowest_power
 from ._log_weights import EXACT_RANGE, LOWEST_LOG, Spread
 
@@ -15,7 +16,7 @@ LOWEST_POWER = -1000.0  # of products; smaller ones could be lost
 
 
 @dataclass(frozen=True, eq=False)
-class Precision:
+class Precision(Rows):
     """Whether float64 has been precise enough for each of B sequences, in all steps so far.
 
     It is if the log weights of all steps are finite and at most ``EXACT_RANGE`` apart. Otherwise it is if no product
@@ -44,7 +45,3 @@ class Precision:
         power = lowest + torch.minimum(lowest, -spread.range / math.log(2)) + step.column.deepest
         is_lost = (power < LOWEST_POWER) | step.top.is_lost | (spread.range > -LOWEST_LOG)
         return Precision(careful, lowest, self.is_enough & ~(careful & is_lost))
-
-    def select(self, index: Tensor) -> Precision:
-        """The same for these batch rows, (B',)."""
-        return Precision(self.careful[index], self.lowest[index], self.is_enough[index])

@@ -37,7 +37,8 @@ def readings_by_steps(logits: Tensor, vectors: Tensor, num_states: int, window: 
     columns = PanelColumns.initial(*first)
     assert isinstance(columns, PanelColumns)  # A start in one configuration fits into float64.
     readings, columns = _read(columns, PanelColumns.advance_in_float64, logits, vectors)
-    exact = columns.is_precise
+    assert columns.precision is not None
+    exact = columns.precision.is_enough
     if exact.all():
         return readings
     by_steps = readings_by_steps(logits[exact], vectors[exact], num_states, window)

@@ -10,12 +10,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._states import Rows
 from .._undefined import finite, marks_of
 from ._log_weights import defined, first_configuration, log_sum_exp, relative_to_largest
 
@@ -30,7 +31,7 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TrackedColumns:
+class TrackedColumns(Rows):
     """What t steps leave, in logarithms, as if the largest log weight of each step were 0.
 
     A step copies it all, and so does ``reorder``. With a window of D steps, only the last rows and columns are kept,
@@ -158,20 +159,9 @@ class TrackedColumns:
             marks=column.marks,
         )
 
-    def reorder(self, index: Tensor) -> TrackedColumns:
-        """The columns of these batch rows, (B',)."""
-        return dataclasses.replace(self, **{name: x[index] for name, x in self._tensors().items()})
-
-    def detach(self) -> TrackedColumns:
-        """The same columns as constants."""
-        return dataclasses.replace(self, **{name: x.detach() for name, x in self._tensors().items()})
-
     def tracked(self) -> TrackedColumns:
         """Themselves."""
         return self
-
-    def _tensors(self) -> dict[str, Any]:
-        return {name: x for name, x in vars(self).items() if isinstance(x, Tensor)}
 
     def _without_surplus(self) -> TrackedColumns:
         """Without the rows and columns that the next step does not need."""
