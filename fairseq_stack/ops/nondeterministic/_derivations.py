@@ -73,8 +73,8 @@ class Derivations:
 
     def __init__(self, best: BestParts, count: int) -> None:
         self.count = count
-        self._num_symbols = best.num_symbols
         _, self._size, self._num_states = best.pop.shape
+        self._num_symbols = self._size // self._num_states
         self._forward_weights = _Numbers(best.forward)
         self._removals, self._excursions = _Numbers(best.removals), _Numbers(best.excursions)
         self._steps: dict[Operation, _Numbers] = {

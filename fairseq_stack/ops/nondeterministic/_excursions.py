@@ -32,7 +32,6 @@ class BestParts:
         excursions: from x after step j, by a push in step j + 1, to the pop of what was pushed in step t, which leads
             to state r, at the same index: equation (o).
         forward: from the start to y after step t at index [y, t], (C, n + 1): equation (p).
-        num_symbols: S.
     """
 
     push: Tensor
@@ -41,7 +40,6 @@ class BestParts:
     removals: Tensor
     excursions: Tensor
     forward: Tensor
-    num_symbols: int
 
 
 def best_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Iterator[BestParts]:
@@ -54,7 +52,7 @@ def best_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> Ite
         steps = (x.flatten(4).flatten(2, 3) for x in (pushes, replaces))
         arrays = *steps, *(x.flatten(2, 3) for x in (pops, removals, excursions)), forward.flatten(1, 2)
         for parts in zip(*(x.contiguous().cpu() for x in arrays), strict=True):
-            yield BestParts(*parts, num_symbols=num_symbols)
+            yield BestParts(*parts)
 
 
 def _weights_of_parts(start: Tensor, push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
