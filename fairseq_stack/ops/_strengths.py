@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ._arguments import Sizes, check_read_strength, computation_dtype
 from ._backends import Backend, choose_backend
+from ._undefined import causal
 
 
 def read_items(
@@ -33,7 +34,7 @@ def read_items(
     dtype = computation_dtype(values.dtype)
     amount = read_strength.to(dtype) if isinstance(read_strength, Tensor) else read_strength
     with torch.autocast(values.device.type, enabled=False):
-        readings: Tensor = compute(pop.to(dtype), push.to(dtype), values.to(dtype), read_strength=amount)
+        readings = causal(compute)(pop.to(dtype), push.to(dtype), values.to(dtype), read_strength=amount)
     return readings.to(values.dtype)
 
 

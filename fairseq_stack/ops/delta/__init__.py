@@ -14,9 +14,10 @@ from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
+from .._undefined import finite, mark
 from .pytorch import delta_rule_pytorch
 from .reference import delta_rule_reference
-from .state import DeltaRuleState, check_updates
+from .state import DeltaRuleState, check_updates, marks_of_updates
 
 __all__ = ["DeltaRuleState", "delta_rule"]
 
@@ -65,10 +66,11 @@ def delta_rule(
     check_updates(Sizes(), queries, keys, values, strengths, log_decays)
     compute = choose_backend("delta_rule", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
-    decays = None if log_decays is None else log_decays.to(dtype)
     with torch.autocast(values.device.type, enabled=False):
-        updates = (x.to(dtype) for x in (queries, keys, values, strengths))
-        return compute(*updates, decays).to(values.dtype)
+        marks = marks_of_updates(keys, values, strengths, log_decays) + mark(queries).sum(2, keepdim=True)
+        decays = None if log_decays is None else finite(log_decays).to(dtype)
+        updates = (finite(x).to(dtype) for x in (queries, keys, values, strengths))
+        return (compute(*updates, decays) + marks).to(values.dtype)
 
 
 def _example(random: RandomTensor, length: int) -> tuple[Tensor, ...]:

@@ -17,13 +17,10 @@ import math
 import torch
 from torch import Tensor
 
-from ._undefined import causal
-
 UPDATES = 64
 """How many updates a chunk has, unless one step has more."""
 
 
-@causal
 def delta_rule_pytorch(
     queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
 ) -> Tensor:

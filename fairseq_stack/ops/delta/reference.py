@@ -7,10 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ._undefined import causal
 
-
-@causal
 def delta_rule_reference(
     queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
 ) -> Tensor:

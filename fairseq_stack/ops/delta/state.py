@@ -11,8 +11,7 @@ from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._states import BatchState, check_fits_state
-from .._undefined import finite, mark
-from ._undefined import marks_of_updates
+from .._undefined import finite, from_then_on, mark
 from .pytorch import extend
 
 
@@ -100,6 +99,14 @@ def _step(
         error = value.unsqueeze(1) - key.unsqueeze(1) @ memory
         memory = memory + (strength * key).unsqueeze(2) @ error
     return queries @ memory / math.sqrt(queries.size(2)), memory
+
+
+def marks_of_updates(keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None) -> Tensor:
+    """Marks for the columns of the memories S_1..S_n, (B, n, v): NaN from the first update on that is not finite."""
+    marks = mark(keys).flatten(2).sum(2) + mark(strengths).sum(2)
+    if log_decays is not None:
+        marks = marks + mark(log_decays)
+    return from_then_on(mark(values).sum(2) + marks.unsqueeze(2))
 
 
 def check_updates(

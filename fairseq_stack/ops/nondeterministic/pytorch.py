@@ -41,7 +41,7 @@ def nondeterministic_stack_pytorch(
     push, replace = (x.permute(0, 1, 3, 2, 5, 4) for x in (push, replace))
     logits, marks = defined(join_transitions(push, replace, pop.transpose(2, 3)))
     marks = from_then_on(marks)[:, :, None]
-    weights = _top_weights(logits, num_states)
+    weights, *_ = _TopWeights.apply(logits, num_states)
     readings = torch.bmm(weights.flatten(1, 2), finite(vectors)).unflatten(1, (length, num_symbols, num_states))
     marks_of_readings = marks + from_then_on(marks_of(vectors))[:, 1:]
     readings = (readings + marks_of_readings[:, :, None, None]).to(values.dtype).transpose(2, 3).contiguous()
@@ -51,16 +51,9 @@ def nondeterministic_stack_pytorch(
     return readings, weights.unflatten(2, (num_symbols, num_states)).permute(0, 1, 4, 3, 2).to(values.dtype)
 
 
-def _top_weights(logits: Tensor, num_states: int) -> Tensor:
-    """W_t[i][r,y] at [b, t - 1, yr, i + 1], (B, n, C, n + 1), from the log weights (B, n, C, 2 C + Q)."""
-    weights: Tensor
-    weights, *_ = _TopWeights.apply(logits, num_states)
-    return weights
-
-
 class _TopWeights(DifferentiableOnce):
-    """Returns the weights; and for the backward pass whether some transitions are forbidden, which sequences went by
-    steps, and all tensors.
+    """Returns W_t[i][r,y] at [b, t - 1, yr, i + 1], (B, n, C, n + 1), for log weights (B, n, C, 2 C + Q); and for the
+    backward pass whether some transitions are forbidden, which sequences went by steps, and all tensors.
     """
 
     op = "nondeterministic_stack"
@@ -121,14 +114,10 @@ def _inner_weights(logits: Tensor, num_states: int) -> tuple[InnerWeights, bool,
     apart = spread.range > EXACT_RANGE
     transitions = torch.where(apart[:, None, None, None], 0, relative).exp_()
     ranges = torch.where(apart, 0, spread.range)
-    inner = InnerWeights(_in_large_tiles(transitions, float(ranges.amax())), num_states)
+    # Tiles are as large as they may be, given how far the log weights of a step differ.
+    tile_size = min(_fastest_tile_size(transitions), int(_RANGE_OF_TILE / max(1.0, float(ranges.amax()))))
+    inner = InnerWeights(in_tiles(evened(transitions), tile_size), num_states)
     return inner, bool(spread.masked.any()), apart | ~inner.fit_together(ranges)
-
-
-def _in_large_tiles(transitions: Tensor, difference: float) -> Tensor:
-    """The same with T as large as it may be, given how far the log weights of a step differ."""
-    tile_size = min(_fastest_tile_size(transitions), int(_RANGE_OF_TILE / max(1.0, difference)))
-    return in_tiles(evened(transitions), tile_size)
 
 
 def _fastest_tile_size(transitions: Tensor) -> int:
@@ -139,7 +128,7 @@ def _fastest_tile_size(transitions: Tensor) -> int:
 
 
 def _weights_by_steps(logits: Tensor, num_states: int) -> Tensor:
-    """What ``_top_weights`` returns."""
+    """What ``_TopWeights`` returns."""
     size = logits.shape[2]
     swapped = _swapped(size, num_states, logits.device)
     pops = torch.arange(2 * size, logits.shape[3], device=logits.device)

@@ -9,11 +9,14 @@ of pointers and addresses.
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from .._arguments import Sizes, computation_dtype
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
+from .._undefined import causal, finite, mark
 from .pointers import addresses_of, positions
 from .pytorch import pointer_stack_pytorch
 from .reference import pointer_stack_reference
@@ -81,8 +84,9 @@ def pointer_stack(
     compute = choose_backend("pointer_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with torch.autocast(values.device.type, enabled=False):
-        arguments = (x.to(dtype) for x in (push, pop, values, kappa))
-        readings: Tensor = compute(*arguments, cells=cells, clamped=clamped)
+        kappa = kappa.to(dtype)
+        read = causal(partial(compute, kappa=finite(kappa), cells=cells, clamped=clamped))
+        readings = read(push.to(dtype), pop.to(dtype), values.to(dtype)) + mark(kappa)[:, None, None]
     return readings.to(values.dtype)
 
 

@@ -11,21 +11,16 @@ import math
 import torch
 from torch import Tensor
 
-from .._undefined import causal, finite, mark
 from ..delta import pytorch as delta_rule
 from .pointers import addresses_of, positions
 
 
 def pointer_stack_pytorch(
-    push: Tensor, pop: Tensor, values: Tensor, kappa: Tensor, *, cells: int, clamped: bool
+    push: Tensor, pop: Tensor, values: Tensor, *, kappa: Tensor, cells: int, clamped: bool
 ) -> Tensor:
     """As ``pointer_stack_reference``."""
-
-    def readings(push: Tensor, pop: Tensor, values: Tensor) -> Tensor:
-        stack, position = values.new_zeros(len(values), cells, values.size(2)), push.new_zeros(len(push)).double()
-        return extend(stack, position, push, pop, values, finite(kappa), clamped)[0]
-
-    return causal(readings)(push, pop, values) + mark(kappa)[:, None, None]
+    stack, position = values.new_zeros(len(values), cells, values.size(2)), push.new_zeros(len(push)).double()
+    return extend(stack, position, push, pop, values, kappa, clamped)[0]
 
 
 def extend(

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import torch
 from torch import Tensor
 
-from .._undefined import causal, finite, mark
 from .pointers import addresses_of
 
 
 def pointer_stack_reference(
-    push: Tensor, pop: Tensor, values: Tensor, kappa: Tensor, *, cells: int, clamped: bool
+    push: Tensor, pop: Tensor, values: Tensor, *, kappa: Tensor, cells: int, clamped: bool
 ) -> Tensor:
-    """The equations of :func:`.pointer_stack`, differentiated by autograd; arguments as there."""
-    readings = partial(_readings, kappa=finite(kappa), cells=cells, clamped=clamped)
-    return causal(readings)(push, pop, values) + mark(kappa)[:, None, None]
-
-
-def _readings(push: Tensor, pop: Tensor, values: Tensor, *, kappa: Tensor, cells: int, clamped: bool) -> Tensor:
+    """The equations of :func:`.pointer_stack`, differentiated by autograd; arguments as there, all finite."""
     batch_size, length, size = values.shape
     position = push.new_zeros(batch_size, dtype=torch.float64)  # z_0
     address = addresses_of(position[:, None], kappa, cells)[:, 0]  # a_0

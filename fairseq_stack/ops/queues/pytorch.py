@@ -16,10 +16,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._strengths import exact_strengths, is_future, limit_of
-from .._undefined import causal
 
 
-@causal
 def queue_pytorch(pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0) -> Tensor:
     """As ``queue_reference``, except for gradients where they are not unique."""
     if values.size(1) == 0:

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .._undefined import causal
 
-
-@causal
 def queue_reference(pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0) -> Tensor:
     """The cascades of Hao et al. (2018), whose equations have no numbers, from the front; differentiated by autograd.
 

@@ -14,13 +14,11 @@ from torch.nn.functional import pad
 
 
 def stack_tape_pytorch(attachments: Tensor) -> Tensor:
-    """As ``stack_tape_reference``, with zeros above the diagonal: (B, T, T) of attachments (B, T)."""
-    return tape_of_nodes(nodes_pytorch(attachments))
+    """As ``stack_tape_reference``, with zeros above the diagonal: (B, T, T) of attachments (B, T).
 
-
-def tape_of_nodes(nodes: Tensor) -> Tensor:
-    """W_t[j], (B, T, T): the number of nodes with first token <= j <= last token <= t."""
-    return nodes.cumsum(2).tril_().cumsum(1)
+    W_t[j] is the number of nodes with first token <= j <= last token <= t.
+    """
+    return nodes_pytorch(attachments).cumsum(2).tril_().cumsum(1)
 
 
 def nodes_pytorch(attachments: Tensor) -> Tensor:

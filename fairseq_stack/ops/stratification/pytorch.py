@@ -24,12 +24,10 @@ from torch.utils.checkpoint import checkpoint
 
 from .._strengths import exact_strengths, is_future, limit_of
 from .._transforms import is_transformed
-from .._undefined import causal
 
 TILE = 64
 
 
-@causal
 def stratification_stack_pytorch(
     pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0
 ) -> Tensor:

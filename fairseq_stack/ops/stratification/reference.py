@@ -5,11 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .._undefined import causal
 from ..queues.reference import pop_front, read_front
 
 
-@causal
 def stratification_stack_reference(
     pop: Tensor, push: Tensor, values: Tensor, *, read_strength: float | Tensor = 1.0
 ) -> Tensor:
