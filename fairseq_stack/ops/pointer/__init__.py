@@ -9,8 +9,6 @@ of pointers and addresses.
 
 from __future__ import annotations
 
-from functools import partial
-
 import torch
 from torch import Tensor
 
@@ -83,10 +81,14 @@ def pointer_stack(
         raise ValueError(f"cells: expected at least 1, got {cells}")
     compute = choose_backend("pointer_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
+    known = finite(kappa).to(dtype)
+
+    def read(*arguments: Tensor) -> Tensor:
+        readings: Tensor = compute(*arguments, kappa=known, cells=cells, clamped=clamped)
+        return readings
+
     with torch.autocast(values.device.type, enabled=False):
-        kappa = kappa.to(dtype)
-        read = causal(partial(compute, kappa=finite(kappa), cells=cells, clamped=clamped))
-        readings = read(push.to(dtype), pop.to(dtype), values.to(dtype)) + mark(kappa)[:, None, None]
+        readings = causal(read)(push.to(dtype), pop.to(dtype), values.to(dtype)) + mark(kappa)[:, None, None]
     return readings.to(values.dtype)
 
 
