@@ -78,11 +78,7 @@ def _leaves_and_spans(text: str, name: str) -> tuple[list[str], list[Span]] | Pr
 
 def _labelled(text: str) -> str:
     """Trees without labels and tags, with some."""
-    return re.sub(TOKEN, lambda token: _with_label(token[0]), text)
-
-
-def _with_label(token: str) -> str:
-    return {"(": f"({_LABEL} ", ")": ")"}.get(token, f"({_LABEL} {token})")
+    return re.sub(TOKEN, lambda token: {"(": f"({_LABEL} ", ")": ")"}.get(token[0], f"({_LABEL} {token[0]})"), text)
 
 
 def _escaped(word: str) -> str:

@@ -110,7 +110,6 @@ class KeyedAttachmentHead(AttachmentHead):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(model_size)
-        check_parametrization("released", num_depths)
         self.size = size or 2 * model_size
         self.released = released
         depth_size = depth_size or model_size
