@@ -21,11 +21,12 @@ def modules_of(room: str, root: str = ".") -> str:
     ("modules", "absent"),
     [
         ("fairseq_stack, fairseq_stack.errors, fairseq_stack.files", "torch fairseq numpy"),
+        ("fairseq_stack.cli, fairseq_stack_preprocess.nested.nested_corpus", "torch fairseq numpy tqdm"),
         (modules_of("fairseq_stack/evaluation"), "torch fairseq"),
         (modules_of("fairseq_stack/plots"), "torch fairseq matplotlib"),
         (modules_of("fairseq_stack_preprocess", "preprocess"), "torch fairseq fairseq_cli"),
     ],
-    ids=["package", "evaluation", "plots", "preprocess"],
+    ids=["package", "prepare", "evaluation", "plots", "preprocess"],
 )
 def test_import_brings_in_nothing_heavy(modules: str, absent: str) -> None:
     program = f"import sys, {modules}; print(*sorted(sys.modules.keys() & set({absent.split()})))"

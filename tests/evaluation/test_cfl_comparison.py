@@ -41,13 +41,6 @@ def values(comparison: Comparison) -> dict[str, dict[str, list[float]]]:
     }
 
 
-def test_the_best_restart_is_chosen_on_validation_data() -> None:
-    results = restarts("Tf", {"a": (0.125, 0.5), "b": (0.25, 0.0625), "c": (0.5, 0.75)})
-    actual = compare(results, mean=False)
-    assert values(actual) == {"dyck": {"Tf": [0.25]}}
-    assert actual.notes == ["The best of 3 runs, by the cross-entropy difference on the validation data."]
-
-
 RESTARTS = restarts("Tf", {"a": (1, 1), "b": (2, 2)})
 
 

@@ -34,10 +34,6 @@ def test_two_classes_by_hand() -> None:
     assert other_way.matthews.value == pytest.approx(scores.matthews.value)
 
 
-def test_ranks() -> None:
-    assert ranks(np.array([3.0, 1.0, 3.0, 2.0, 3.0])).tolist() == [4, 1, 4, 2, 4]
-
-
 def test_nothing_varies() -> None:
     counts = ClassCounts(right=(0, 3), predicted=(0, 5), labelled=(2, 3))
     assert (counts.matthews(), counts.accuracy()) == (0, 0.6)

@@ -46,14 +46,6 @@ def hub() -> LanguageModelHub:
     return loaded
 
 
-def test_the_registered_name() -> None:
-    from lm_eval.api.registry import get_model
-
-    from fairseq_stack.harness.language_model import FairseqStackLM
-
-    assert get_model("fairseq-stack") is FairseqStackLM
-
-
 @pytest.mark.parametrize("batch_size", ["auto", 1, "2"])
 @pytest.mark.parametrize("add_end", [False, True])
 def test_log_probabilities_are_those_of_the_hub(hub: LanguageModelHub, batch_size: Any, add_end: bool) -> None:

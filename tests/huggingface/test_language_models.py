@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 
 from transformers import AutoModelForCausalLM
 
-from fairseq_stack.hub.strings import draw_strings, padded
+from fairseq_stack.hub.strings import draw_strings
 from fairseq_stack.huggingface import StackLSTMLMConfig, StackTransformerLMConfig
 from fairseq_stack.huggingface.cache import StackCache
 from tests.helpers import assert_normwise_close
@@ -71,18 +71,6 @@ def test_logits(model: Any, side: str, use_cache: bool) -> None:
     inputs.input_ids[~symbols] = 4  # a word: only the mask says where padding is
     logits = model.model()(**inputs, use_cache=use_cache).logits
     assert_normwise_close(logits[symbols], expected[symbols], 1e-6)
-
-
-@torch.no_grad()
-def test_log_probabilities(model: Any) -> None:
-    """As the hub computes them of strings, whose padding is on the other side."""
-    texts = texts_for(model.hub, 12, 20)
-    expected = model.hub.log_probabilities(padded(model.hub, [model.hub.encode(text) for text in texts]))
-    inputs = model.tokenizer()(texts, padding=True, return_tensors="pt")
-    log_probs = model.model()(**inputs).logits.log_softmax(2)
-    for row, mask, of_hub in zip(log_probs, inputs.attention_mask, expected, strict=True):
-        of_row = row[mask.bool()]
-        assert_normwise_close(of_row, of_hub[: len(of_row)], 1e-5)
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -68,10 +68,6 @@ def test_the_longest_sequence_is_that_of_the_task() -> None:
 
 
 MISTAKES = {
-    "no-kind": (
-        ["--stack=stack"],
-        "--stack: stacks 'stack': expected 'sup-M', 'nd-Q-S-M[@D]', 'ns-Q-S[@D]' or 'strat-M' at pos",
-    ),
     "hidden-size": (["--decoder-hidden-size=0"], "--decoder-hidden-size: expected at least 1, got 0"),
     "shared": (
         [SIZE, "--decoder-embed-dim=5", "--share-decoder-input-output-embed"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,26 +33,6 @@ def test_pairs_of_a_seed_never_change(corpus: NestedTranslation) -> None:
     for pair in itertools.chain.from_iterable(corpus.splits.values()):
         digest.update(repr((pair.source, pair.target, pair.alignment, pair.nesting)).encode())
     assert digest.hexdigest() == "3f4faacc028358da0b36f65144c6871e1c549f52a0e4f5628c55c044088cef1d"
-
-
-def test_target_order_differs_from_source_order(corpus: NestedTranslation) -> None:
-    nested = [pair for pair in corpus.splits["train"] if pair.nesting > 0]
-    crossed = sum(
-        any(b < a for (_, a), (_, b) in zip(pair.alignment, pair.alignment[1:], strict=False)) for pair in nested
-    )
-    assert crossed > len(nested) / 2
-
-
-def test_splits_are_disjoint(corpus: NestedTranslation) -> None:
-    sources = [" ".join(pair.source) for pairs in corpus.splits.values() for pair in pairs]
-    assert len(sources) == len(set(sources)) == 6000
-
-
-def test_nesting_is_uniform_up_to_the_depth(corpus: NestedTranslation) -> None:
-    counts = Counter(pair.nesting for pair in corpus.splits["train"])
-    assert set(counts) == {0, 1, 2, 3}
-    # Dropped repetitions are short sentences, which makes depth 0 somewhat rarer.
-    assert all(abs(count - 1000) < 150 for count in counts.values())
 
 
 def test_vocabulary_is_complete_and_of_100_to_200_words_a_side(corpus: NestedTranslation) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +92,3 @@ def test_missing_fairseq_is_told_before_the_work(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(language_corpus, "generate", lambda options: pytest.fail("work was begun"))
     with pytest.raises(PrepareError, match=r"fairseq is not installed .* --no-binarise writes text only"):
         language_corpus.prepare(small(binarise=True), tmp_path / "out")
-
-
-def test_nothing_heavy_is_imported() -> None:
-    program = (
-        "import sys, fairseq_stack.cli, fairseq_stack_preprocess.nested.nested_corpus\n"
-        "print(sorted({'torch', 'fairseq', 'numpy', 'tqdm'} & set(sys.modules)))"
-    )
-    environment = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
-    )
-    assert result.stdout == "[]\n"

@@ -19,14 +19,6 @@ def write(target: Path, text: str, *, force: bool = False) -> None:
         Manifest("test", {}, {}, {}).write(folder)
 
 
-def test_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), output_folder(tmp_path / "new" / "parents" / "out") as folder:
-        write_lines(folder / "file", ["half"])
-        assert not (tmp_path / "new" / "parents" / "out").exists()
-        raise KeyboardInterrupt
-    assert names(tmp_path) == []
-
-
 def test_force_puts_the_old_folder_back_when_renaming_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "out", "old")
     rename = Path.rename
