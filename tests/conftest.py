@@ -91,12 +91,6 @@ def _forked_preprocess() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def preprocess_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``fairseq-stack prepare`` binarises as it does for users, in a process of its own."""
-    monkeypatch.setattr(binarise, "run_preprocess", RUN_PREPROCESS)
-
-
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A process that runs commands in a tenth of the time that they take alone."""

@@ -99,19 +99,16 @@ def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, t
 @pytest.mark.parametrize(
     ("suffix", "options"),
     [
-        (".png", ["--show", "tape"]),
         (".svg", ["--show", "tree", "--runs", 2]),
         (".png", ["--show", "tree", "--tree", "(a b) c (d a)"]),
-        (".pdf", ["--show", "attention"]),
-        (".svg", ["--show", "attention", "--verb", "d", "--subject", 1]),
     ],
-    ids=["tape", "trees", "given", "attention", "verb"],
+    ids=["trees", "given"],
 )
 def test_pictures(pushdown_model: Path, tmp_path: Path, suffix: str, options: list[Any]) -> None:
     pytest.importorskip("matplotlib")
     output = tmp_path / f"picture{suffix}"
     assert inspect(pushdown_model, "--text", TEXT, *options, "--output", output) == 0
-    assert output.read_bytes().startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix])
+    assert output.read_bytes().startswith({".png": b"\x89PNG", ".svg": b"<?xml"}[suffix])
 
 
 def test_unknown_words_are_named(pushdown_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

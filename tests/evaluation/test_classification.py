@@ -19,21 +19,6 @@ from fairseq_stack.label_scores import ClassCounts, pearson_from_sums
 INTERVALS = Intervals(200, 0.9, 0)
 
 
-def test_two_classes_by_hand() -> None:
-    """3 true positives, 1 false positive, 2 false negatives, 4 true negatives."""
-    pairs = [("Yes", "Yes")] * 3 + [("Yes", "No")] + [("No", "Yes")] * 2 + [("No", "No")] * 4
-    prompts = [LabelledPrompt(("a",), label, predicted, {}) for predicted, label in pairs]
-    scores = classification_scores(prompts, ("No", "Yes"), INTERVALS)
-    assert scores.accuracy.value == pytest.approx(7 / 10)
-    assert scores.f1.value == pytest.approx(6 / 9)
-    assert scores.matthews.value == pytest.approx((3 * 4 - 1 * 2) / (4 * 5 * 6 * 5) ** 0.5)
-    for estimate in (scores.accuracy, scores.f1, scores.matthews):
-        assert estimate.low < estimate.value < estimate.high
-    other_way = classification_scores(prompts, ("Yes", "No"), INTERVALS)
-    assert other_way.f1.value == pytest.approx(8 / 11)
-    assert other_way.matthews.value == pytest.approx(scores.matthews.value)
-
-
 def test_nothing_varies() -> None:
     counts = ClassCounts(right=(0, 3), predicted=(0, 5), labelled=(2, 3))
     assert (counts.matthews(), counts.accuracy()) == (0, 0.6)

@@ -15,6 +15,7 @@ from fairseq_stack_preprocess.cfl import language_corpus
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.nested import nested_corpus as nested_translation
 from fairseq_stack_preprocess.text import binarise
+from tests.conftest import RUN_PREPROCESS
 from tests.preprocess.corpus_folders import manifest_of, small
 
 # Train holds every word, so that no word of the other splits is unknown.
@@ -48,8 +49,11 @@ def test_records_hashes_options_versions_and_counts(nested: Path) -> None:
         assert sum(counts["pairs_by_depth"].values()) == len(words)
 
 
-@pytest.mark.usefixtures("preprocess_in_a_process")
-def test_binarised_corpus_has_the_same_bytes_again(nested: Path, tmp_path: Path) -> None:
+def test_binarised_corpus_has_the_same_bytes_again(
+    nested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where ``fairseq-preprocess`` has a process of its own, as it has for users."""
+    monkeypatch.setattr(binarise, "run_preprocess", RUN_PREPROCESS)
     nested_translation.prepare(nested_translation.Options(**SIZES), tmp_path / "again")
     manifest = (nested / "manifest.json").read_bytes()
     assert (tmp_path / "again" / "manifest.json").read_bytes() == manifest
