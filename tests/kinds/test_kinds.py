@@ -101,7 +101,6 @@ class TestLatch(KindContract):
 def test_layer_lists_name_it() -> None:
     assert "'deltastack-H-K-V-C' or 'latch-M'" in spellings()
 """
-BENCHMARK = "import sys; from scripts.benchmark.command import main; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.fixture
@@ -154,11 +153,6 @@ def test_commands_know_a_kind_of_a_package(server: Server, corpora: Corpora, pac
     assert inspect("--user-dir", "no").last_line == message
     checked = server.run(["fairseq-stack", "doctor", "--user-dir", str(moved)], tmp_path)
     assert checked.code == 0 and "latch: pytorch; agrees with the reference" in checked.printed
-    measured = ["--quick", "--only", "latch", "decoding", "--user-dir", str(moved)]
-    done = server.run_program(BENCHMARK, tmp_path, *measured)
-    assert done.code == 0, done.errors
-    assert re.search(r"\| 2, 12, 4 \| pytorch \| float32 ", done.printed)
-    assert "## Decoding with the stack latch" in done.printed
     (moved / "__init__.py").write_text("import nothing_of_that_name", encoding="utf-8")
     message = f"--user-dir {moved} cannot be imported: No module named 'nothing_of_that_name'"
     assert inspect("--user-dir", str(moved)).last_line == f"fairseq-stack: error: {message}"
