@@ -49,8 +49,9 @@ def test_switched_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapture
 
 
 @pytest.mark.usefixtures("fresh")
-def test_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_native, "_find", lambda: None)
+def test_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("FAIRSEQ_STACK_KERNELS", raising=False)
+    monkeypatch.setattr(_native, "LIBRARY", tmp_path / "_kernels.so")
     assert "missing; install the package again with a C compiler" in availability().reason
 
 
@@ -58,7 +59,7 @@ def test_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_broken_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     broken = tmp_path / "_kernels.so"
     broken.write_text("no library")
-    monkeypatch.setattr(_native, "_find", lambda: broken)
+    monkeypatch.setenv("FAIRSEQ_STACK_KERNELS", str(broken))
     loaded = availability()
     assert loaded.library is None
     assert f"{broken} cannot be used" in loaded.reason
