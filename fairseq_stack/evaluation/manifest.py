@@ -18,7 +18,7 @@ def corpus_at(folder: Path) -> tuple[Path, Path | None]:
         folder: the folder of the corpus, or its ``data-bin``.
 
     Raises:
-        UserError: there is no such folder.
+        UserError: it is not a folder.
     """
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder")

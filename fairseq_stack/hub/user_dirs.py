@@ -19,7 +19,7 @@ def import_user_dir(folder: Path) -> None:
     """Import the package in a folder, unless that was done before.
 
     Raises:
-        UserError: there is no such folder, or the package cannot be imported.
+        UserError: the folder does not exist, or the package cannot be imported.
     """
     if not folder.is_dir():
         raise UserError(f"--user-dir {folder}: expected the folder of a package")

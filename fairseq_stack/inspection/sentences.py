@@ -77,7 +77,7 @@ def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: in
         count: the number of lines; there may be fewer.
 
     Raises:
-        UserError: there is no such split or line, or it is not of the model's dictionaries.
+        UserError: the split or the line does not exist, or the model's dictionaries do not fit it.
     """
     sides = _sides(hub, folder, split)
     length = len(sides[0][0])

@@ -172,7 +172,7 @@ MISTAKES = {
     f"{TREES} --piece-model nowhere": "--train x: no such file or folder",
     "treebank out --train bad --valid bad --test bad --piece-model nowhere": "nowhere is not a file",
     "treebank out --train bad --valid bad --test bad --gpt2 nowhere": "--gpt2 nowhere: expected a folder with",
-    f"{TREES} --gpt2 x --pieces 9": "--gpt2 names a tokenizer; it cannot be combined with --pieces or --piece-model",
+    f"{TREES} --gpt2 x --pieces 9": "argument --pieces: not allowed with argument --gpt2",
     "transduction out": "the following arguments are required: --task",
     "transformations out --task questions": "argument --task: invalid choice: 'questions' (choose from",
 }

@@ -65,7 +65,6 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("mt", {"max_ratio": math.nan}, "--max-ratio must be at least 1, got nan"),
     ("mt", {"normalization": "nfd"}, "--normalization: expected one of nfkc, nfc, none, got 'nfd'"),
     ("treebank", {"rare_words": "unk"}, "--rare-words must be one of classes, keep, got 'unk'"),
-    ("treebank", {"pieces": 9, "piece_model": P}, "--pieces trains a model and --piece-model names one: give only"),
     ("treebank", {"pieces": 9, "rare_words": "keep"}, "--rare-words is for words; it cannot be combined with --pieces"),
     ("copy", {"test_set": "authors"}, "--test-set authors: the authors drew no test set of copy; "),
     ("copy", {"max_length": 6}, "--mean-length must be from 1 to 6, the range of lengths, got 10"),

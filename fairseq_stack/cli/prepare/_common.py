@@ -61,6 +61,16 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     )
 
 
+def add_pieces(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Declare ``--pieces`` and ``--piece-model``; return their group, for other ways to split text."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
+    )
+    group.add_argument("--piece-model", type=Path, metavar="FILE", help="split text with this SentencePiece model")
+    return group
+
+
 def options_from(
     args: argparse.Namespace,
     kind: type[AnyOptions],

@@ -10,7 +10,7 @@ from fairseq_stack_preprocess.lm import text_corpus
 from fairseq_stack_preprocess.lm.text_corpus import Options
 
 from ..arguments import Subparsers
-from ._common import add_common, options_from, run_corpus
+from ._common import add_common, add_pieces, options_from, run_corpus
 
 DESCRIPTION = """\
 Your own text for language modelling, or Mikolov's text of the Penn Treebank: files
@@ -37,10 +37,7 @@ def add_parser(corpora: Subparsers) -> None:
         parser.add_argument(
             f"--{split}", type=Path, metavar="FILE", required=split != "test", help=f"the text of {split}"
         )
-    parser.add_argument(
-        "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
-    )
-    parser.add_argument("--piece-model", type=Path, metavar="FILE", help="split text with this SentencePiece model")
+    add_pieces(parser)
     parser.add_argument(
         "--stream",
         action="store_true",

@@ -10,7 +10,7 @@ from fairseq_stack_preprocess.trees import treebank
 from fairseq_stack_preprocess.trees.treebank import Options
 
 from ..arguments import Subparsers
-from ._common import add_common, options_from, run_corpus
+from ._common import add_common, add_pieces, options_from, run_corpus
 
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. The
@@ -50,11 +50,7 @@ def add_parser(corpora: Subparsers) -> None:
         help="replace words that occur at most once in train with classes such as UNK-LC-ing, or keep them (default: "
         "classes)",
     )
-    parser.add_argument(
-        "--pieces", type=int, metavar="N", help="train a SentencePiece BPE model of at most N pieces on train"
-    )
-    parser.add_argument("--piece-model", type=Path, metavar="FILE", help="split words with this SentencePiece model")
-    parser.add_argument(
+    add_pieces(parser).add_argument(
         "--gpt2", type=Path, metavar="FOLDER", help="split words as the tokenizer of a GPT-2 in this folder does"
     )
     add_common(parser)

@@ -13,7 +13,7 @@ def stratification_stack_reference(
 ) -> Tensor:
     """Section 2.1 of Hao et al. (2018), whose equations have no numbers, differentiated by autograd.
 
-    They are those of the queue, if the front is the top: each item takes what is left over from the items above it.
+    With the top as its front, a queue has the same cascades: each item takes what the items above it leave over.
 
     Args:
         pop: (B, n), the strengths u_t.

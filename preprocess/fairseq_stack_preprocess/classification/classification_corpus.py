@@ -41,7 +41,7 @@ class Options:
     """The options of the corpus.
 
     Attributes:
-        train: the table of train (likewise ``valid``, ``test``; None: there is no test).
+        train: the table of train (likewise ``valid``, ``test``; None: no test set).
         like: the folder of the corpus on which the model was trained.
         task: the name of one of :data:`.TASKS`, whose template, column and labels are the defaults.
         template: the prompt, such as ``"Sentence: {sentence}. Sentiment: {label}"``.

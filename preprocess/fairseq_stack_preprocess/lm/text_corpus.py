@@ -37,7 +37,7 @@ class Options:
     """The options of the corpus.
 
     Attributes:
-        train: the file with the sentences of train (likewise ``valid`` and ``test``; None: there is no test).
+        train: the file with the sentences of train (likewise ``valid`` and ``test``; None: no test set).
         stream: whether a split is written as one line.
         pieces: train a SentencePiece model of at most this many pieces; None: the tokens are words.
         piece_model: use this SentencePiece model.
@@ -45,7 +45,7 @@ class Options:
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
-        PrepareError: a value is out of range, or options exclude each other.
+        PrepareError: a value is out of range, or a stream is to be in pieces.
     """
 
     train: Path
@@ -59,8 +59,6 @@ class Options:
 
     def __post_init__(self) -> None:
         require_ranges(self, limit=(1, None), pieces=(2, None))
-        if self.pieces is not None and self.piece_model is not None:
-            raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
         if self.stream and self.in_pieces():
             raise PrepareError("--stream is for words; it cannot be combined with --pieces or --piece-model")
 

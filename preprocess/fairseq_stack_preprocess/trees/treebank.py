@@ -61,7 +61,7 @@ class Options:
         binarise: whether fairseq's binary format is written as well.
 
     Raises:
-        PrepareError: a value is out of range, or options exclude each other.
+        PrepareError: a value is out of range, or ``rare_words`` is given with pieces.
     """
 
     train: tuple[Path, ...]
@@ -76,10 +76,6 @@ class Options:
 
     def __post_init__(self) -> None:
         require_ranges(self, limit=(1, None), pieces=(2, None))
-        if self.pieces is not None and self.piece_model is not None:
-            raise PrepareError("--pieces trains a model and --piece-model names one: give only one of the two")
-        if self.gpt2 is not None and (self.pieces is not None or self.piece_model is not None):
-            raise PrepareError("--gpt2 names a tokenizer; it cannot be combined with --pieces or --piece-model")
         if self.rare_words is not None and self.rare_words not in RARE_WORDS:
             raise PrepareError(f"--rare-words must be one of {', '.join(RARE_WORDS)}, got {self.rare_words!r}")
         if self.rare_words is not None and self.in_pieces():

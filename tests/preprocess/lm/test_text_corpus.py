@@ -77,10 +77,9 @@ def test_real_text(reference_data: Path, tmp_path: Path) -> None:
         ({"train.txt": "a\nb <eos>\n"}, {"stream": True}, r"train\.txt, line 2: holds <eos>"),
         ({"train.txt": "a\nb </s>\n"}, {}, r"train\.txt, line 2: fairseq reserves the symbol </s>"),
         ({"test.txt": " \n"}, {}, r"test\.txt, line 1: the file holds no sentence"),
-        ({}, {"pieces": 9, "piece_model": Path("x")}, "--pieces trains a model and --piece-model names one"),
         ({}, {"pieces": 9, "stream": True}, "--stream is for words"),
     ],
-    ids=["eos", "special", "blank", "two models", "stream of pieces"],
+    ids=["eos", "special", "empty", "stream of pieces"],
 )
 def test_mistakes(files: dict[str, str], options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match=message):
