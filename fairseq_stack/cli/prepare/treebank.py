@@ -51,7 +51,7 @@ def add_parser(corpora: Subparsers) -> None:
         "classes)",
     )
     add_pieces(parser).add_argument(
-        "--gpt2", type=Path, metavar="FOLDER", help="split words as the tokenizer of a GPT-2 in this folder does"
+        "--gpt2", type=Path, metavar="DIR", help="split words as the tokenizer of a GPT-2 in this folder does"
     )
     add_common(parser)
     parser.set_defaults(run=run)
