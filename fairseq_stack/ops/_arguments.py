@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -84,3 +85,11 @@ def check_read_strength(sizes: Sizes, read_strength: float | Tensor, shape: str)
 def computation_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype to compute in for inputs of ``dtype``: at least float32, whatever autocast says."""
     return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """A context in which autocast does not change the dtype that operations on ``device`` compute in."""
+    # Leaving torch.autocast takes a lock, also where it changes nothing; a forked child may have inherited it locked.
+    if torch.is_autocast_enabled(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()

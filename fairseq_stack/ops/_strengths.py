@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from ._arguments import Sizes, check_read_strength, computation_dtype
+from ._arguments import Sizes, check_read_strength, computation_dtype, without_autocast
 from ._backends import Backend, choose_backend
 from ._undefined import causal
 
@@ -33,7 +33,7 @@ def read_items(
     compute = choose_backend(op, backend, backends, values.device)
     dtype = computation_dtype(values.dtype)
     amount = read_strength.to(dtype) if isinstance(read_strength, Tensor) else read_strength
-    with torch.autocast(values.device.type, enabled=False):
+    with without_autocast(values.device):
         readings = causal(compute)(pop.to(dtype), push.to(dtype), values.to(dtype), read_strength=amount)
     return readings.to(values.dtype)
 

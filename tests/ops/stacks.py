@@ -30,6 +30,7 @@ from fairseq_stack.ops import (
     stratification_stack,
     superposition_stack,
 )
+from fairseq_stack.ops._arguments import without_autocast
 from fairseq_stack.ops.nondeterministic import WITH_LIMITED_MEMORY, _panels
 from fairseq_stack.ops.nondeterministic import gpu as nondeterministic_gpu
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
@@ -87,7 +88,7 @@ class Stack:
             keywords = {"read_strength": now[3]} if "read_strength" in self.names else {}
             reading, state = state.step(*now[:3] if keywords else now, **keywords)
             readings.append(reading)
-        with torch.autocast("cpu", enabled=False):  # which has no stack for float16
+        with without_autocast(readings[0].device):  # which has no stack for float16
             return torch.stack(readings, 1), state
 
     def part(self, inputs: Sequence[Tensor], steps: slice, rows: Tensor | slice = slice(None)) -> list[Tensor]:

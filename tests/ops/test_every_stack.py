@@ -137,6 +137,14 @@ def test_precision_does_not_depend_on_dtype_or_autocast(dtype: torch.dtype, way:
             assert torch.equal(actual, want.to(dtype))
 
 
+@ways(triton=False)
+def test_lock_of_autocast_is_left_alone(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaving a block of autocast takes a lock, which would be locked for ever in a child that is forked meanwhile."""
+    monkeypatch.setattr(torch, "clear_autocast_cache", lambda: pytest.fail("takes the lock"))
+    inputs = way.stack.random_inputs(2, 9)
+    way.read(inputs).sum().backward()
+
+
 @ways(triton=ON_GPUS)
 def test_layouts_of_arguments_and_cotangents(way: Way) -> None:
     """Transposed in memory, and expanded over the batch."""

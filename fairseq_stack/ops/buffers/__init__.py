@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
 from .._undefined import finite
 from ._marks import marks_of_input, marks_of_output
@@ -66,7 +65,7 @@ def input_buffer(pop: Tensor, items: Tensor, *, backend: str = "auto") -> Tensor
     sizes.check("items", items, "B n m")
     compute = choose_backend("input_buffer", backend, INPUT_BACKENDS, items.device)
     dtype = computation_dtype(items.dtype)
-    with torch.autocast(items.device.type, enabled=False):
+    with without_autocast(items.device):
         arguments = pad(pop[:, 1:], (1 if pop.size(1) else 0, 0)).to(dtype), items.to(dtype)
         return (compute(*map(finite, arguments)) + marks_of_input(*arguments)).to(items.dtype)
 
@@ -108,7 +107,7 @@ def output_buffer(
     compute = choose_backend("output_buffer", backend, OUTPUT_BACKENDS, values.device)
     dtype, first = computation_dtype(values.dtype), FIRST_READS[reading]
     arguments = push.to(dtype), values.to(dtype)
-    with torch.autocast(values.device.type, enabled=False):
+    with without_autocast(values.device):
         outputs: Tensor = compute(*map(finite, arguments), length, first)
         return (outputs + marks_of_output(*arguments, length, first)).to(values.dtype)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._states import BatchState, check_fits_state
 from .._undefined import finite
 from ._marks import marks_of_input
@@ -55,7 +55,7 @@ class InputBufferState(BatchState):
         check_fits_state("pop", pop, self.items)
         popped = self.popped + pop.double()
         position = popped.unsqueeze(1)
-        with torch.autocast(pop.device.type, enabled=False):
+        with without_autocast(pop.device):
             x = input_buffer_pytorch(finite(position), finite(self.items)) + marks_of_input(
                 position.to(self.items.dtype), self.items
             )

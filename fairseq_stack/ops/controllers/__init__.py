@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes
+from .._arguments import Sizes, without_autocast
 from .._backends import Backend, by_name, choose_backend, native_obstacle
 from .native import neural_stack_native
 from .reference import neural_stack_reference
@@ -76,7 +76,7 @@ def neural_stack(
     if steps < x.shape[1]:
         raise ValueError(f"steps: expected at least {x.shape[1]}, one for each input, got {steps}")
     compute = choose_backend("neural_stack", backend, BACKENDS, x.device)
-    with torch.autocast(x.device.type, enabled=False):
+    with without_autocast(x.device):
         computed, remembered = compute(x, weight, bias, cell, setup, steps)
     return computed, remembered
 

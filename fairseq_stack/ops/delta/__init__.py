@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
 from .._undefined import finite, mark
 from .pytorch import delta_rule_pytorch
@@ -66,7 +66,7 @@ def delta_rule(
     check_updates(Sizes(), queries, keys, values, strengths, log_decays)
     compute = choose_backend("delta_rule", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
-    with torch.autocast(values.device.type, enabled=False):
+    with without_autocast(values.device):
         marks = marks_of_updates(keys, values, strengths, log_decays) + mark(queries).sum(2, keepdim=True)
         decays = None if log_decays is None else finite(log_decays).to(dtype)
         updates = (finite(x).to(dtype) for x in (queries, keys, values, strengths))

@@ -9,7 +9,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._states import BatchState, check_fits_state
 from .._undefined import finite, from_then_on, mark
 from .pytorch import extend
@@ -81,7 +81,7 @@ class DeltaRuleState(BatchState):
         decays = None if log_decays is None else finite(log_decays).to(dtype)
         asked, written, contents, amounts = (finite(x).to(dtype) for x in (queries, keys, values, strengths))
         compute = _step if queries.size(1) == 1 else extend
-        with torch.autocast(self.memory.device.type, enabled=False):
+        with without_autocast(self.memory.device):
             readings, memory = compute(self.memory, asked, written, contents, amounts, decays)
         last = marks[:, -1] if marks.size(1) else self.marks
         marks = marks + mark(queries).sum(2, keepdim=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._transforms import is_transformed
 from .pytorch import composed_scores_pytorch, depth_scores_pytorch
 from .reference import composed_scores_reference
@@ -67,7 +67,7 @@ def composed_scores(queries: Tensor, keys: Tensor, depths: Tensor, tape: Tensor)
     _check_tape(tape, (*queries.shape[:2], keys.size(1)))
     compute = composed_scores_reference if queries.size(1) == 1 else composed_scores_pytorch
     dtype = computation_dtype(queries.dtype)
-    with torch.autocast(queries.device.type, enabled=False):
+    with without_autocast(queries.device):
         clamped = tape.clamp(max=len(depths) - 1)
         return compute(queries.to(dtype), keys.to(dtype), depths.to(dtype), clamped).to(queries.dtype)
 

@@ -29,9 +29,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from .._arguments import without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle, triton_obstacle
 from ._log_partition import log_partition
 from ._log_weights import check_transitions
@@ -149,7 +149,7 @@ def nondeterministic_stack(
     backends = WITH_LIMITED_MEMORY if forgets else BACKENDS
     compute = choose_backend("nondeterministic_stack", backend, backends, push.device)
     options = {"window": window} if forgets else {}
-    with torch.autocast(push.device.type, enabled=False):
+    with without_autocast(push.device):
         readings, weights = compute(push, replace, pop, values, bottom, return_weights=return_weights, **options)
         log_totals = log_partition(push, replace, pop, backend=backend, **options) if return_log_partition else None
     returned = tuple(x for x in (readings, weights, log_totals) if x is not None)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._arguments import computation_dtype
+from .._arguments import computation_dtype, without_autocast
 from .._native import buffers, crew_size, required_library
 from .._native.structures import Call, fields_of
 from .._operators import Function, differentiable_once
@@ -66,7 +66,7 @@ def _stack(
     if inexact.any():
         logits = join_transitions(push[inexact], replace[inexact], pop[inexact])
         weights[inexact] = exact_readings(logits, units_like(logits, 1), num_states, None).to(weights.dtype)
-    with torch.autocast("cpu", enabled=False):
+    with without_autocast(torch.device("cpu")):
         readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
     readings += from_then_on(marks_of(vectors))[:, 1:, None]
     return readings, weights, workspace, wide, inexact
@@ -108,7 +108,7 @@ def _stack_backward(
         if grad_weights is not None:
             used |= ((grad_weights != 0) & weights.isnan()).flatten(1).any(1)
         vectors, weights = finite(vectors), finite(weights)
-    with torch.autocast("cpu", enabled=False):
+    with without_autocast(torch.device("cpu")):
         grad_readings = grad_readings.flatten(1, 2)
         # From the last step backwards: W is largest soon after a push, and rounding errors are smaller if that is added
         # last.

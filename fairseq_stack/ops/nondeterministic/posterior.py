@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from .._arguments import without_autocast
 from ._log_partition import log_partition
 from ._log_weights import check_transitions
 
@@ -51,7 +52,7 @@ def transition_posterior(
     if length == 0:
         return Transitions(*(x.detach().clone() for x in (push, replace, pop)))
     forgets = window is not None and window <= length
-    with torch.enable_grad(), torch.autocast(push.device.type, enabled=False):
+    with torch.enable_grad(), without_autocast(push.device):
         leaves = [x.detach().requires_grad_() for x in (push, replace, pop)]
         last = log_partition(*leaves, backend=backend, window=window if forgets else None)[:, -1]
         gradients = torch.autograd.grad(last.sum(), leaves)
@@ -82,7 +83,7 @@ def allowed_log_probability(
     """
     check_transitions(push, replace, pop, None)
     weights = [x.double() for x in (push, replace, pop)]
-    with torch.autocast(push.device.type, enabled=False):
+    with without_autocast(push.device):
         of_all = log_partition(*weights, backend=backend)
         kept = [x.masked_fill(~mask, -torch.inf) for x, mask in zip(weights, allowed, strict=True)]
         of_allowed = log_partition(*kept, backend=backend)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._native import library
 from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
@@ -147,7 +147,7 @@ class NondeterministicStackState:
         sizes.check("pop", pop, f"{source} {self.num_states}")
         sizes.check("value", value, f"{self.columns.batch_size} {self.columns.value_size}")
         check_fits_state("push", push, self.like)
-        with torch.autocast(value.device.type, enabled=False):
+        with without_autocast(value.device):
             return self._step(join_transitions(push, replace, pop), value)
 
     def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
@@ -170,7 +170,7 @@ class NondeterministicStackState:
         sizes.check("transitions", transitions, f"{self.columns.batch_size} {size * width}")
         sizes.check("value", value, f"{self.columns.batch_size} {self.columns.value_size}")
         check_fits_state("transitions", transitions, self.like)
-        with torch.autocast(value.device.type, enabled=False):
+        with without_autocast(value.device):
             return self._step(transitions.unflatten(1, (size, width)), value)
 
     def reorder(self, index: Tensor) -> NondeterministicStackState:

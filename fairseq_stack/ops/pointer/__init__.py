@@ -9,10 +9,9 @@ of pointers and addresses.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
 from .._undefined import causal, finite, mark
 from .pointers import addresses_of, positions
@@ -87,7 +86,7 @@ def pointer_stack(
         readings: Tensor = compute(*arguments, kappa=known, cells=cells, clamped=clamped)
         return readings
 
-    with torch.autocast(values.device.type, enabled=False):
+    with without_autocast(values.device):
         readings = causal(read)(push.to(dtype), pop.to(dtype), values.to(dtype)) + mark(kappa)[:, None, None]
     return readings.to(values.dtype)
 

@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._states import BatchState, check_fits_state
 from .._undefined import finite, from_then_on, mark, marks_of
 from .pytorch import extend
@@ -81,7 +81,7 @@ class PointerStackState(BatchState):
         dtype = self.stack.dtype
         marks = from_then_on(marks_of(values, push, pop)).to(dtype) + self.marks.unsqueeze(1)
         pushed, popped, vectors = (finite(x).to(dtype) for x in (push, pop, values))
-        with torch.autocast(self.stack.device.type, enabled=False):
+        with without_autocast(self.stack.device):
             readings, stack, position = extend(
                 self.stack, self.position, pushed, popped, vectors, finite(self.kappa), self.clamped
             )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes
+from .._arguments import Sizes, without_autocast
 from .._backends import Backend, by_name, choose_backend, native_obstacle
 from .native import stack_lstm_native
 from .reference import stack_lstm_reference
@@ -86,6 +86,6 @@ def stack_lstm(
     if kept is not None:
         sizes.check("kept", kept, f"B n {size}")
     compute = choose_backend("stack_lstm", backend, BACKENDS, gates.device)
-    with torch.autocast(gates.device.type, enabled=False):
+    with without_autocast(gates.device):
         outputs: Tensor = compute(gates, (recurrent, driving, bias, reading, bottoms), kept, stacks)
     return outputs

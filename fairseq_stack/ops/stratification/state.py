@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._arguments import without_autocast
 from .._item_state import ItemState
 from . import _native_step
 
@@ -32,5 +33,5 @@ class StratificationStackState(ItemState):
         after = pad(torch.relu(strengths - pop.unsqueeze(1)), (0, 1)) + push.unsqueeze(1)
         readable = after.clamp(max=1) if read_strength is None else after.clamp(max=read_strength.unsqueeze(1))
         weights = readable - pad(readable[:, 1:], (0, 1))
-        with torch.autocast(vectors.device.type, enabled=False):
+        with without_autocast(vectors.device):
             return torch.bmm(weights.unsqueeze(1), vectors).squeeze(1), after

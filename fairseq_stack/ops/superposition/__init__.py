@@ -13,10 +13,9 @@ An equation that changes, changes in ``reference.py``, ``pytorch.py: _walk`` and
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, computation_dtype, without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle, triton_obstacle
 from .gpu import superposition_stack_triton
 from .native import superposition_stack_native
@@ -78,7 +77,7 @@ def superposition_stack(
     check_depth_limit(depth_limit)
     compute = choose_backend("superposition_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
-    with torch.autocast(values.device.type, enabled=False):
+    with without_autocast(values.device):
         readings: Tensor = compute(actions.to(dtype), values.to(dtype), depth_limit=depth_limit)
     return readings.to(values.dtype)
 

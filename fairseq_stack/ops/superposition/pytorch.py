@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._arguments import without_autocast
 from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import causal
 from .._units import units_like
@@ -87,7 +88,7 @@ class _SuperpositionBackward(BackwardPass):
     def forward(
         grad_readings: Tensor, height: _Heights, actions: Tensor, values: Tensor, *saved: Tensor
     ) -> tuple[Tensor, Tensor]:
-        with torch.autocast(grad_readings.device.type, enabled=False):
+        with without_autocast(grad_readings.device):
             if not _takes_units(values, height):
                 return _backward(actions, values, saved, grad_readings, height, units=False)
             weights, *stacks = saved

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -76,39 +76,29 @@ def output_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
     target = Path(os.path.realpath(target))
     _check_existing(target, force)
     missing = [parent for parent in target.parents if not os.path.lexists(parent)]
+    hidden = target.parent / f".{target.name[:40]}.partial-{secrets.token_hex(4)}"
+    new, old = hidden / "new", hidden / "old"
     try:
-        with _refused(f"cannot make the folder {target.parent}"):
-            for parent in reversed(missing):
-                parent.mkdir()
-        with _refused(f"cannot write to {target.parent}"):
-            hidden = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.partial-", dir=target.parent))
-        new, old = hidden / "new", hidden / "old"
         try:
-            new.mkdir()
-            yield new
-            _check_existing(target, force)  # once more: the work may have taken hours
-            if os.path.lexists(target):
-                target.rename(old)
-            new.rename(target)
-        finally:
-            if os.path.lexists(old) and not os.path.lexists(target):
-                old.rename(target)
-            shutil.rmtree(hidden, ignore_errors=True)
-    except BaseException as error:
-        for parent in missing:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
-        if isinstance(error, OSError) and error.filename is None and error.strerror:  # such as a full disk
+            new.mkdir(parents=True)
+        except OSError as error:
+            raise PrepareError(f"cannot make a folder in {target.parent}: {error.strerror}") from error
+        yield new
+        _check_existing(target, force)  # once more: the work may have taken hours
+        if os.path.lexists(target):
+            target.rename(old)
+        new.rename(target)
+    except OSError as error:
+        if error.filename is None and error.strerror:  # such as a full disk
             raise PrepareError(f"cannot write {target}: {error.strerror}") from error
         raise
-
-
-@contextlib.contextmanager
-def _refused(problem: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise PrepareError(f"{problem}: {error.strerror}") from error
+    finally:
+        if os.path.lexists(old) and not os.path.lexists(target):
+            old.rename(target)
+        shutil.rmtree(hidden, ignore_errors=True)
+        for parent in missing:
+            with contextlib.suppress(OSError):  # it has the new folder in it
+                parent.rmdir()
 
 
 def _check_existing(target: Path, force: bool) -> None:

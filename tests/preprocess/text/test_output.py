@@ -45,8 +45,8 @@ def test_target_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "force", "message"),
     [
-        ("file/out", False, r"cannot write to .*file: Not a directory$"),
-        ("file/more/out", False, r"cannot make the folder .*file/more: Not a directory$"),
+        ("file/out", False, r"cannot make a folder in .*file: Not a directory$"),
+        ("file/more/out", False, r"cannot make a folder in .*file/more: Not a directory$"),
         ("file", False, "file already exists; give --force"),
         ("file", True, "file is not a folder"),
     ],
