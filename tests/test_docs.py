@@ -112,7 +112,7 @@ RUN_TOGETHER = [
         ),
         (r"^\d+\.\d%( (push|replace|pop)){9}$", r"^0\.\d{3} .*sees.*$"),
         (
-            *(f"{name}.png" for name in ("runs", "operations", "sup", "barcode", "readings", "tape", "tree", "verb")),
+            *(f"{name}.png" for name in ("runs", "operations", "sup", "readings", "tape", "tree", "verb")),
             *("line.svg", "means.tsv", "numbers.json", "transitions.tsv", "parses.txt", "parse.json"),
             *("contents.gv", "0110.gv"),
         ),
