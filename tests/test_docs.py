@@ -86,7 +86,7 @@ RUN_TOGETHER = [
         {
             f"text/{split}.{ending}": "".join(f"{line}\n" for line in lines) * times
             for split, times in SIZES.items()
-            for ending, lines in {"de": SENTENCES, "en": SENTENCES, "txt": SENTENCES, "mrg": [TREE.strip()]}.items()
+            for ending, lines in {"de": SENTENCES, "en": SENTENCES, "txt": SENTENCES}.items()
         },
     ),
     Pages(
