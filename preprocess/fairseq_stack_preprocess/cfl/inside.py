@@ -51,15 +51,12 @@ class StringProbabilities:
 
     def _batch(self, strings: NDArray[np.int64]) -> Iterator[Scaled]:
         """The probabilities of ``strings``, an array (length, strings) of terminals' numbers."""
-        # Symbols that cannot derive a part of these strings would only add zeros.
-        grammar, numbers = self._grammar.restricted(np.unique(strings).tolist())
-        strings = np.where(strings < 0, -1, np.searchsorted(numbers, strings))
         try:
             with np.errstate(under="raise", over="raise"):
-                totals = Chart(grammar, self._possible[numbers], strings).total()
+                totals = Chart(self._grammar, self._possible, strings).total()
         except FloatingPointError:
             for string in strings.T:
-                yield scaled_probability(grammar, string)
+                yield scaled_probability(self._grammar, string)
         else:
             for total in totals:
                 yield Scaled.of(total)

@@ -10,9 +10,8 @@ import itertools
 import random
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,56 +61,6 @@ class BinaryGrammar:
                     binary[number[rule.left]].append((first, second, rule.weight))
         return cls(terminals, len(symbols), number[normal.start], lexical, binary)
 
-    def restricted(self, terminals: Collection[int]) -> tuple[BinaryGrammar, Sequence[int]]:
-        """The grammar of the strings that have only these terminals, with the same weights.
-
-        Returns:
-            the grammar, in which symbols have other numbers, and for each of its symbols its number in this one.
-        """
-        used = {*terminals} & {*range(len(self.terminals))}
-        if len(used) == len(self.terminals):
-            return self, range(self.number_of_symbols)
-        lexical = {left: [rule for rule in rules if rule[0] in used] for left, rules in self.lexical.items()}
-        live = used | {left for left, rules in lexical.items() if rules}
-        new = [*live]
-        while new:
-            for left, other in self._occurrences[new.pop()]:
-                if left not in live and other in live:
-                    live.add(left)
-                    new.append(left)
-        numbers = sorted(live | {self.start})
-        new_number = {number: i for i, number in enumerate(numbers)}
-        grammar = BinaryGrammar(
-            [self.terminals[number] for number in sorted(used)],
-            len(numbers),
-            new_number[self.start],
-            {
-                new_number[left]: [(new_number[t], w) for t, w in rules]
-                for left, rules in lexical.items()
-                if left in live
-            },
-            {
-                new_number[left]: [
-                    (new_number[first], new_number[second], weight)
-                    for first, second, weight in rules
-                    if first in live and second in live
-                ]
-                for left, rules in self.binary.items()
-                if left in live
-            },
-        )
-        return grammar, numbers
-
-    @cached_property
-    def _occurrences(self) -> Mapping[int, Sequence[tuple[int, int]]]:
-        """For each symbol, left side and other symbol of the binary rules that it occurs in."""
-        occurrences: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        for left, rules in self.binary.items():
-            for first, second, _ in rules:
-                occurrences[first].append((left, second))
-                occurrences[second].append((left, first))
-        return occurrences
-
     @property
     def pairs(self) -> Sequence[tuple[int, int]]:
         """The different pairs of symbols on right sides."""
@@ -147,24 +96,12 @@ class LengthTable:
         table[:, 1] = Scaled.of(single)
         pairs = {pair: row for row, pair in enumerate(grammar.pairs)}
         firsts, seconds = np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T
-        groups = _by_number_of_rules(grammar, pairs)
         for length in range(2, self.greatest + 1):
-            sums = self._sums_over_splits(firsts, seconds, length)
-            for lefts, rows, weights in groups:
-                table[lefts, length] = (sums[rows] * weights).sum()
-
-    def _sums_over_splits(self, firsts: NDArray[np.int64], seconds: NDArray[np.int64], length: int) -> Scaled:
-        """For each pair of symbols the probability that they derive a string of ``length`` together."""
-        table, terminals = self.probability, len(self.grammar.terminals)
-        sums = Scaled.zeros(len(firsts))
-        # A terminal has one length: only one way to split is left.
-        begins = firsts < terminals
-        ends = ~begins & (seconds < terminals)
-        sums[begins] = table[firsts[begins], 1] * table[seconds[begins], length - 1]
-        sums[ends] = table[firsts[ends], length - 1] * table[seconds[ends], 1]
-        others = ~begins & ~ends
-        sums[others] = (table[firsts[others], 1:length] * table[seconds[others], length - 1 : 0 : -1]).sum()
-        return sums
+            sums = (table[firsts, 1:length] * table[seconds, length - 1 : 0 : -1]).sum()
+            for left, rules in grammar.binary.items():
+                rows = [pairs[first, second] for first, second, _ in rules]
+                weights = Scaled.of(np.array([weight for *_, weight in rules]))
+                table[left, length] = (sums[rows] * weights).sum()
 
     def possible(self) -> NDArray[np.bool_]:
         """Whether a symbol derives a string of a length: (symbols, greatest + 1)."""
@@ -173,24 +110,6 @@ class LengthTable:
     def lengths(self, least: int, greatest: int) -> list[int]:
         """The lengths from ``least`` to ``greatest`` that strings of the grammar have."""
         return [n for n in range(max(least, 1), greatest + 1) if self.probability.fraction[self.grammar.start, n] > 0]
-
-
-def _by_number_of_rules(
-    grammar: BinaryGrammar, pairs: Mapping[tuple[int, int], int]
-) -> list[tuple[list[int], NDArray[np.int64], Scaled]]:
-    """The nonterminals that have the same number k of binary rules, with the rows of these rules' pairs of symbols and
-    the rules' weights, both of the shape (nonterminals, k): what is summed over k is summed as for each by itself."""
-    groups: defaultdict[int, list[int]] = defaultdict(list)
-    for left, rules in grammar.binary.items():
-        groups[len(rules)].append(left)
-    return [
-        (
-            lefts,
-            np.array([[pairs[first, second] for first, second, _ in grammar.binary[left]] for left in lefts]),
-            Scaled.of(np.array([[weight for *_, weight in grammar.binary[left]] for left in lefts])),
-        )
-        for lefts in groups.values()
-    ]
 
 
 Choice = tuple[tuple[int, int], ...]

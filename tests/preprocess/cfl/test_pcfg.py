@@ -172,24 +172,3 @@ def test_probabilities_below_the_range_of_doubles() -> None:
     assert log_length_probability(table, 400) == pytest.approx(expected, rel=1e-13)
     assert list(distribution.log_probabilities([("a",) * 400])) == [(0, pytest.approx(0, abs=1e-12))]
     assert distribution.sample(400, random.Random(0)) == ("a",) * 400
-
-
-@given(st.tuples(RIGHT_SIDES, RIGHT_SIDES, RIGHT_SIDES).map(list).map(grammar_of), st.sampled_from(["a", "b", "ab"]))
-def test_leaving_out_symbols_that_do_not_occur_changes_no_bit(grammar: PCFG, used: str) -> None:
-    try:
-        binary = BinaryGrammar.of(grammar)
-    except ValueError:
-        assume(False)
-    table = LengthTable(binary, 4)
-    terminals = [i for i, terminal in enumerate(binary.terminals) if terminal in used]
-    assume(terminals)
-    restricted, numbers = binary.restricted(terminals)
-    for length in range(1, 5):
-        strings = np.array(list(itertools.product(terminals, repeat=length))).T
-        renumbered = np.searchsorted(numbers, strings)
-        expected = Chart(binary, table.possible(), strings).total()
-        actual = Chart(restricted, table.possible()[numbers], renumbered).total()
-        assert actual.tolist() == expected.tolist()
-        for string, other in zip(strings.T, renumbered.T, strict=True):
-            pair = scaled_probability(binary, string), scaled_probability(restricted, other)
-            assert as_float(pair[0]) == as_float(pair[1])
