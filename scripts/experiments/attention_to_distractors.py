@@ -22,7 +22,6 @@ from fairseq_stack.evaluation.intervals import Intervals
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.results import Estimate
 from fairseq_stack.evaluation.syntaxgym.suites import CATEGORIES, Suite, read_suite
-from fairseq_stack.files import written_whole
 from fairseq_stack.hub.interface import Hub, load
 from fairseq_stack.inspection.parses import inspect_parses
 
@@ -69,8 +68,7 @@ def main(suites: str, numbers: str, *models: str) -> None:
         model: {name: {key: asdict(value) for key, value in nouns.items()} for name, nouns in of_suites.items()}
         for model, of_suites in estimates.items()
     }
-    with written_whole(Path(numbers)) as file:
-        file.write((json.dumps(as_json, indent=2) + "\n").encode())
+    Path(numbers).write_text(json.dumps(as_json, indent=2) + "\n", encoding="utf-8")
     rows = [
         [name, model, *(" (".join(value.cells(3)) + ")" for value in nouns.values())]
         for model, of_suites in estimates.items()

@@ -19,8 +19,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from fairseq_stack.files import written_whole
-
 SINGULAR, PLURAL = ("is", "has", "was", "does"), ("are", "have", "were", "do")
 OF_PARADIGM = {"train": 60, "valid": 10, "test": 10}
 
@@ -64,9 +62,7 @@ def pairs(path: str, generator: random.Random) -> Iterator[tuple[str, str, str]]
 
 def write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Write a table."""
-    with written_whole(path) as file:
-        for row in (columns, *rows):
-            file.write(("\t".join(row) + "\n").encode())
+    path.write_text("".join("\t".join(row) + "\n" for row in (columns, *rows)), encoding="utf-8")
 
 
 def main(task: str, folder: str, *paths: str) -> None:

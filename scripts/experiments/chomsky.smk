@@ -29,8 +29,8 @@ LENGTHS = [int(length) for length in setting_list("lengths", "40,100,200,500")]
 UPDATES = int(setting("updates", 20000))
 STRINGS = min(int(setting("limit", 100000)), 100000)
 SMALL = f"-limit-{STRINGS}" if STRINGS < 100000 else ""
-RESULTS = f"chomsky/updates-{UPDATES}{selection('tasks', 'kinds', 'lengths', 'seeds', 'limit')}"
-CORPORA, TRAINING, GROUPS = {}, {}, {}
+RESULT = f"chomsky/updates-{UPDATES}{selection('tasks', 'kinds', 'lengths', 'seeds', 'limit')}/table.md"
+CORPORA, TRAINING, RUNS = {}, {}, {}
 
 
 for task in TASKS:
@@ -48,7 +48,7 @@ for task in TASKS:
         ]
         for kind in KINDS:
             folder = f"{data}/updates-{UPDATES}/{kind}"
-            GROUPS.setdefault(f"{task}:{kind}", []).append(folder)
+            RUNS.setdefault(f"{task}:{kind}", []).append(folder)
             TRAINING[folder] = [
                 *("--task", "stack_transduction", "--criterion", "transduction", "--arch", "stack_tagger_transformer"),
                 *("--causal", "--no-token-positional-embeddings", "--decoder-embed-dim", 32),
@@ -57,13 +57,13 @@ for task in TASKS:
                 *("--warmup-updates", 200, "--total-num-update", UPDATES, "--max-update", UPDATES),
                 *("--batch-size-valid", 100, "--no-epoch-checkpoints"),
             ]
-SPLITS = ["valid", *(f"length-{length}" for length in LENGTHS)]
+TASK = "transduction"
+SCORES = [f"{run}/{split}.json" for run in TRAINING for split in ("valid", *(f"length-{n}" for n in LENGTHS))]
 
 
 rule all:
     input:
-        f"{RESULTS}/table.md",
-    default_target: True
+        RESULT,
     localrule: True
 
 
@@ -95,17 +95,3 @@ rule evaluate_transduction:
     threads: THREADS
     shell:
         "{params.command} --json {output:q} > {log:q} 2>&1"
-
-
-rule table:
-    input:
-        [f"{run}/{split}.json" for run in TRAINING for split in SPLITS],
-    output:
-        f"{RESULTS}/table.md",
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments(GROUPS),
-    localrule: True
-    shell:
-        "{TABLE} transduction {output:q} {params.runs}"

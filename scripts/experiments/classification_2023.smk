@@ -38,9 +38,7 @@ UPDATES = int(setting("updates", 10000 if GPT2 else 800))
 RATE, BATCH = (setting("rate", "3e-5"), 256) if GPT2 else (setting("rate", "5e-4"), 32)
 BATCH, EPOCHS, PATIENCE = int(setting("batch", BATCH)), int(setting("epochs", 20)), int(setting("patience", 5))
 TUNED = f"rate-{RATE}-batch-{BATCH}-epochs-{EPOCHS}{selection('words', 'patience', 'beam', 'limit')}"
-CHOICES, SUMMARY = (
-    shlex.join(["python", str(Path(workflow.basedir) / script)]) for script in ("choices.py", "classification_table.py")
-)
+CHOICES = python_script("choices.py")
 
 
 # Half of the number of layers, the longest text, and how many prompts are computed at a time.
@@ -78,8 +76,7 @@ def model_options(kind):
 # For each task the corpus, the splits that are scored, and the metric that chooses checkpoints.
 TREES = data_folder("trees", "train.txt, valid.txt and test.txt")
 CORPORA, NEEDED, SCORED, METRICS = {}, {}, {}, {}
-files = [word for split in ("train", "valid", "test") for word in (f"--{split}", plain_or_gz(TREES / f"{split}.txt"))]
-CORPORA["trees"] = ["treebank", *files, *(["--gpt2", GPT2] if GPT2 else ["--pieces", 1000]), *LIMIT]
+CORPORA["trees"] = ["treebank", *split_files(TREES), *(["--gpt2", GPT2] if GPT2 else ["--pieces", 1000]), *LIMIT]
 
 
 def add_task(name, tables, scored, metric, *options, trained=True):
@@ -120,7 +117,7 @@ if not METRICS:
     refuse("glue=GLUE, agreement=AGREEMENT or blimp=BLIMP: expected at least one")
 
 WINDOWS = ["--sample-break-mode", "complete", "--batch-size", 4, "--update-freq", 64]
-TRAINING, RUNS, RESULTS = {}, {}, []
+TRAINING, RUNS, SCORES = {}, {}, []
 for seed in SEEDS:
     for kind in KINDS:
         pretrained = f"trees/updates-{UPDATES}/{kind}-seed-{seed}"
@@ -136,7 +133,7 @@ for seed in SEEDS:
         ]
         for task, metric in METRICS.items():
             run = f"{task}/updates-{UPDATES}-{TUNED}/{kind}-seed-{seed}"
-            RUNS.setdefault((task, kind), []).append(run)
+            RUNS.setdefault(f"{task}:{kind}", []).append(run)
             NEEDED[run] = [f"{pretrained}/trained"]
             parses = []
             if kind == "pushdown":
@@ -151,17 +148,17 @@ for seed in SEEDS:
                 *("--best-checkpoint-metric", metric, "--maximize-best-checkpoint-metric", "--patience", PATIENCE),
                 *("--no-epoch-checkpoints", "--clip-norm", 1),
             ]
-            RESULTS += [f"{run}/{split}.json" for split in SCORED[task]]
+            SCORES += [f"{run}/{split}.json" for split in SCORED[task]]
             if f"{task}-nonce" in CORPORA:
-                RESULTS.append(f"{run}/nonce.json")
+                SCORES.append(f"{run}/nonce.json")
 
-TABLE_OF_ALL = f"classification/updates-{UPDATES}-{TUNED}{selection('kinds', 'seeds')}/table.md"
+TASK = "classification"
+RESULT = f"classification/updates-{UPDATES}-{TUNED}{selection('kinds', 'seeds')}/table.md"
 
 
 rule all:
     input:
-        TABLE_OF_ALL,
-    default_target: True
+        RESULT,
     localrule: True
 
 
@@ -248,17 +245,3 @@ rule evaluate_classification:
     shell:
         "fairseq-stack evaluate-classification {wildcards.model:q}/checkpoint_best.pt {params.arguments}"
         " --json {output:q} > {log:q} 2>&1"
-
-
-rule table:
-    input:
-        RESULTS,
-    output:
-        TABLE_OF_ALL,
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments({":".join(key): runs for key, runs in RUNS.items()}),
-    localrule: True
-    shell:
-        "{SUMMARY} {output:q} {params.runs}"

@@ -1,20 +1,12 @@
-"""How well models classify: the table of classification_2023.smk.
-
-python scripts/experiments/classification_table.py OUT TASK:KIND=RUN[,RUN...] ...
-
-A RUN is a folder with valid.json, and perhaps test.json and nonce.json, of fairseq-stack evaluate-classification.
-The runs of a kind have different seeds; their scores stand side by side.
-"""
+"""How well models classify; scripts/experiments/table.py writes the table."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairseq_stack.evaluation.classification import ClassificationResult
 from fairseq_stack.evaluation.markdown import MISSING, table
-from fairseq_stack.files import written_whole
 
 SCORES_OF_PROMPTS = {
     "accuracy": "accuracy, %",
@@ -40,16 +32,3 @@ def classification_table(runs: Mapping[str, Sequence[Path]]) -> str:
             ]
             rows.append([*name.split(":"), split, f"{results[0].prompts:,}", *cells])
     return f"{table(['task', 'model', 'set', 'prompts', *SCORES_OF_PROMPTS.values()], rows)}\n"
-
-
-def main(output: str, *arguments: str) -> None:
-    """Write and print the table."""
-    runs = {name: [Path(run) for run in runs.split(",")] for name, _, runs in (x.partition("=") for x in arguments)}
-    text = classification_table(runs)
-    with written_whole(Path(output)) as file:
-        file.write(text.encode())
-    print(text, end="")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

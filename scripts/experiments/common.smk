@@ -1,10 +1,11 @@
 """What the workflows share: the rules that prepare a corpus, train a model, translate and score with it.
 
 Before a workflow includes this file, it fills the tables CORPORA and TRAINING; NEEDED if there are files that a corpus
-or a model needs; GENERATION and TARGET if it translates; and SCORING if it scores. All paths are relative to the folder
-of results (snakemake --directory). What is complete there is not done again, and interrupted training continues: the
-output of `train` is not a checkpoint, which Snakemake would delete before it starts a rule again, but a file that marks
-the end.
+or a model needs; GENERATION and TARGET if it translates; SCORING if it scores; and, if its result is a table of
+table.py, TASK, RUNS (by kinds of models), SCORES (the files that it needs) and RESULT (its file). All paths are relative
+to the folder of results (snakemake --directory). What is complete there is not done again, and interrupted training
+continues: the output of `train` is not a checkpoint, which Snakemake would delete before it starts a rule again, but a
+file that marks the end.
 """
 
 import os
@@ -42,6 +43,22 @@ def data_of(model):
 wildcard_constraints:
     corpus="|".join(CORPORA),
     model="|".join(TRAINING),
+
+
+if "RESULT" in globals():
+
+    rule table:
+        input:
+            SCORES,
+        output:
+            RESULT,
+        message:
+            "the table {output}"
+        params:
+            runs=table_arguments(RUNS),
+        localrule: True
+        shell:
+            "{TABLE} {TASK} {output:q} {params.runs}"
 
 
 rule prepare:

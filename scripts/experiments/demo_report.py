@@ -25,7 +25,7 @@ from fairseq_stack.evaluation.cfl_comparison import Labelled
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.training_log import read_training_log
-from fairseq_stack.files import read_lines, read_text, written_whole
+from fairseq_stack.files import read_lines, read_text
 from fairseq_stack.hub.interface import load
 from fairseq_stack.inspection.pictures import draw_runs
 from fairseq_stack.inspection.sentences import sentences_of_split
@@ -144,8 +144,7 @@ lengths {low} to {high}, and the share of the model's own samples that are Dyck 
         draw_difference_by_length(panels[0, 0], results)
         draw_exact_match_by_depth(panels[0, 1], exact)
     draw_stack(folder / DYCK, folder / "demo-stack.png")
-    with written_whole(folder / "table.md") as file:
-        file.write(report.encode())
+    (folder / "table.md").write_text(report, encoding="utf-8")
 
 
 if __name__ == "__main__":

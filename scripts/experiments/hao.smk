@@ -22,7 +22,7 @@ EPOCHS = int(setting("epochs", 100))
 LIMIT = setting("limit", None)
 SMALL = "" if LIMIT is None else f"-limit-{LIMIT}"
 SPLITS = ("valid", "test")
-FORKS = shlex.join(["python", str(Path(workflow.basedir) / "forks.py")])
+FORKS = python_script("forks.py")
 CORPORA, TRAINING = {}, {}
 
 

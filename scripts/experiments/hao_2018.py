@@ -19,7 +19,6 @@ from typing import Any
 
 from fairseq_stack.evaluation.markdown import escaped, table
 from fairseq_stack.evaluation.transduction import TransductionResult
-from fairseq_stack.files import written_whole
 
 SPLITS = {"valid": "development", "test": "test"}
 SOURCES = ("ours", "paper", "reference")
@@ -100,9 +99,8 @@ def main(markdown_file: str, json_file: str, *arguments: str) -> None:
         rows.append(read_row(name, [Path(folder) for folder in folders.split(",")]))
     text = as_text(rows)
     content = json.dumps({row.name: row.as_json() for row in rows}, indent=2)
-    for path, written in ((markdown_file, text), (json_file, f"{content}\n")):
-        with written_whole(Path(path)) as file:
-            file.write(written.encode())
+    Path(markdown_file).write_text(text, encoding="utf-8")
+    Path(json_file).write_text(f"{content}\n", encoding="utf-8")
     print(text, end="")
 
 

@@ -18,7 +18,7 @@ include: "hao.smk"
 
 ROWS = chosen("rows", ",".join(TABLE_1))
 OPTIONS = shlex.split(str(setting("options", "")))
-SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_2018.py")])
+SUMMARY = python_script("hao_2018.py")
 
 
 include: "hao_trials.smk"

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.transduction import LEARNED, TransductionResult
-from fairseq_stack.files import written_whole
 from fairseq_stack.hub.interface import TransductionHub, load
 from fairseq_stack.inspection.neural_stack import StackRun, stack_run
 from fairseq_stack.plots.panels import draw_weights
@@ -162,10 +161,8 @@ def main(markdown: str, numbers: str, picture: str, *arguments: str) -> None:
         network: [{"accuracy": trial.accuracy, **trial.measures} for trial in trials]
         for network, trials in networks.items()
     }
-    with written_whole(Path(markdown)) as file:
-        file.write(text.encode())
-    with written_whole(Path(numbers)) as file:
-        file.write((json.dumps(figures, indent=2) + "\n").encode())
+    Path(markdown).write_text(text, encoding="utf-8")
+    Path(numbers).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     draw(Path(picture), networks)
     print(text, end="")
 

@@ -26,7 +26,7 @@ ROWS = chosen(
 )
 OPTIONS = []
 RESULTS = f"hao-strategies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}{selection('networks')}"
-SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_strategies.py")])
+SUMMARY = python_script("hao_strategies.py")
 
 
 include: "hao_trials.smk"

@@ -44,7 +44,6 @@ LONGER = {  # options of fairseq-stack prepare transduction: a test set of longe
 LONGEST = {"reversal": 24, "xor": 12}  # of the training strings
 DRAWN = ("valid", "longer")  # valid says which trials learned the task
 RESULTS = f"hao-studies/epochs-{EPOCHS}{SMALL}-trials-{len(TRIALS)}{selection('networks')}"
-SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "hao_studies.py")])
 
 
 def longer(task):
@@ -87,10 +86,10 @@ rule summarise:
     message:
         "the table {output}"
     params:
-        runs=lambda wildcards: shlex.join(f"{name}={','.join(runs(wildcards.task, name))}" for name in NAMES),
+        runs=lambda wildcards: table_arguments({name: runs(wildcards.task, name) for name in NAMES}),
     localrule: True
     shell:
-        "{SUMMARY} {output:q} {params.runs}"
+        "{TABLE} studies {output:q} {params.runs}"
 
 
 rule draw:

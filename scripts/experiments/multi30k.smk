@@ -46,34 +46,29 @@ GENERATION = [
     *("--remove-bpe", "sentencepiece"),
 ]
 TARGET = "en"
+TASK, RESULT = "translation", f"{CORPUS}/epochs-{EPOCHS}/table{CHOICE}.md"
+PAIRED = f"{CORPUS}/epochs-{EPOCHS}/paired{selection('kinds')}-seed-{{seed}}.txt"
+SCORES = [f"{run}/scores.json" for run in TRAINING]
+SCORES += [PAIRED.format(seed=seed) for seed in SEEDS if len(KINDS) > 1]
 
 
-rule table:
+rule all:
     input:
-        [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
-        [f"{CORPUS}/epochs-{EPOCHS}/paired{selection('kinds')}-seed-{seed}.txt" for seed in SEEDS if len(KINDS) > 1],
-    output:
-        f"{CORPUS}/epochs-{EPOCHS}/table{CHOICE}.md",
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments(RUNS),
+        RESULT,
     localrule: True
-    shell:
-        "{TABLE} translation {output} {params.runs}"
+
+
+include: "common.smk"
 
 
 rule compare:
     input:
         lambda wildcards: [f"{CORPUS}/epochs-{EPOCHS}/{kind}-seed-{wildcards.seed}/hypotheses" for kind in KINDS],
     output:
-        f"{CORPUS}/epochs-{EPOCHS}/paired{selection('kinds')}-seed-{{seed}}.txt",
+        PAIRED,
     message:
         "paired bootstrap of the models with seed {wildcards.seed}"
     params:
         references=f"{CORPUS}/corpus/text/test.{TARGET}",
     shell:
         "sacrebleu {params.references:q} -i {input:q} -m bleu chrf --width 2 --paired-bs --format text > {output:q}"
-
-
-include: "common.smk"

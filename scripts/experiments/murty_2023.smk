@@ -45,9 +45,7 @@ if "dyck" in PARTS:
         *("--distance-max-length", 130, "--distance-size", 4000, "--depth-to", GREATEST_DEPTH, *LIMIT),
     ]
 if "trees" in PARTS:
-    files = {split: plain_or_gz(DATA / f"{split}.txt") for split in ("train", "valid", "test")}
-    options = [word for split in files for word in (f"--{split}", files[split])]
-    CORPORA[FOLDERS["trees"]] = ["treebank", *options, "--rare-words", "classes", *LIMIT]
+    CORPORA[FOLDERS["trees"]] = ["treebank", *split_files(DATA), "--rare-words", "classes", *LIMIT]
 
 BASE, TAPE = "pushdown_transformer_lm_dyck_base", "pushdown_transformer_lm_dyck"
 MODELS = {
@@ -105,7 +103,6 @@ SETS = {
     },
     "trees": {"test": ("test", BEAM)},
 }
-SUMMARY = shlex.join(["python", str(Path(workflow.basedir) / "murty_2023.py")])
 
 
 def scores(part):
@@ -136,7 +133,7 @@ for part, folder in FOLDERS.items():
             runs=table_arguments(RUNS[part]),
         localrule: True
         shell:
-            "{SUMMARY} {params.part} {output:q} {params.runs}"
+            "{TABLE} {params.part} {output:q} {params.runs}"
 
 
 include: "common.smk"

@@ -49,7 +49,7 @@ def steps(kind, seed):
     return ["--lr", rate, "--clip-norm", bound, "--patience", 2]
 
 
-CORPORA = {"stream": ["lm", *mikolov_text(), "--stream"]}
+CORPORA = {"stream": ["lm", *split_files(DATA, "ptb."), "--stream"]}
 RUNS = {kind: [f"stream/{SIZES}-epochs-{EPOCHS}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
 TRAINING = {
     run: [
@@ -61,20 +61,14 @@ TRAINING = {
     for kind, runs in RUNS.items()
     for seed, run in zip(SEEDS, runs)
 }
+TASK, RESULT = "stream", f"stream/{SIZES}-epochs-{EPOCHS}/table{CHOICE}.md"
+SCORES = [f"{run}/stream-{split}.out" for run in TRAINING for split in ("valid", "test")]
 
 
-rule table:
+rule all:
     input:
-        [f"{run}/stream-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
-    output:
-        f"stream/{SIZES}-epochs-{EPOCHS}/table{CHOICE}.md",
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments(RUNS),
+        RESULT,
     localrule: True
-    shell:
-        "{TABLE} stream {output} {params.runs}"
 
 
 include: "common.smk"

@@ -11,7 +11,14 @@ import shlex
 from pathlib import Path
 
 KNOWN = globals().get("OWN_SETTINGS", {"data", "kinds", "epochs", "interval", "seeds", "pieces", "sizes", "threads"})
-TABLE = shlex.join(["python", str(Path(workflow.basedir) / "table.py")])
+
+
+def python_script(name):
+    """The command that runs a script of this folder."""
+    return shlex.join(["python", str(Path(workflow.basedir) / name)])
+
+
+TABLE = python_script("table.py")
 
 
 def refuse(problem):
@@ -66,10 +73,10 @@ def plain_or_gz(path):
     return compressed if compressed.exists() else path
 
 
-def mikolov_text():
-    """The arguments that name Mikolov's text of the Penn Treebank."""
-    files = [(f"--{split}", plain_or_gz(DATA / f"ptb.{split}.txt")) for split in ("train", "valid", "test")]
-    return [word for pair in files for word in pair]
+def split_files(folder, prefix=""):
+    """The arguments that name the files of a folder with the text of each split."""
+    splits = ("train", "valid", "test")
+    return [word for split in splits for word in (f"--{split}", plain_or_gz(folder / f"{prefix}{split}.txt"))]
 
 
 for name in config.keys() - KNOWN:

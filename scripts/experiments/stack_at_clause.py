@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from fairseq_stack.evaluation.intervals import Intervals
 from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.results import Estimate
-from fairseq_stack.files import written_whole
 from fairseq_stack.hub.interface import Hub, load
 from fairseq_stack.inspection.stacks import inspect_stacks
 from fairseq_stack.modules import StackAttention
@@ -211,8 +210,7 @@ def main(checkpoint: str, pairs: str, numbers: str, picture: str, limit: str | N
     ]
     right = [sum(of_pairs) for of_pairs in zip(*(clause.right for clause in clauses), strict=True)]
     summary = {"pairs": len(clauses), "right": dict(zip(COMPARED, right, strict=True)), "stacks": _as_json(estimated)}
-    with written_whole(Path(numbers)) as file:
-        file.write((json.dumps(summary, indent=2) + "\n").encode())
+    Path(numbers).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     draw(Path(picture), next(clause for clause in clauses if clause.matched == drawn), stacks)
     print(f"{len(clauses):,} pairs; the first word is right in {right[0]:,}, the sentence in {right[1]:,}\n")
     print(table(("layer", "stack", "measure", *KEYS), rows))

@@ -37,12 +37,8 @@ SUITES_TEXT = {MIKOLOV: ["--penn", "--lowercase"], PARSED: ["--penn"]}
 
 
 CORPORA = {
-    MIKOLOV: ["lm", *mikolov_text()],
-    PARSED: [
-        "treebank",
-        *(word for split in ("train", "valid", "test") for word in (f"--{split}", plain_or_gz(TREES / f"{split}.txt"))),
-        *("--pieces", PIECES),
-    ],
+    MIKOLOV: ["lm", *split_files(DATA, "ptb.")],
+    PARSED: ["treebank", *split_files(TREES), "--pieces", PIECES],
 }
 RUNS = {
     corpus: {

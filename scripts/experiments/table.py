@@ -4,7 +4,8 @@ If there are several runs of a kind, a second table has the mean of their scores
 
 python scripts/experiments/table.py TASK OUT KIND=RUN[,RUN...] ...
 
-TASK is translation, language-modeling, stream, syntax, cost, cfl, learning, transduction or transformations.
+TASK is translation, language-modeling, stream, syntax, cost, cfl, learning, transduction, transformations, studies,
+dyck, trees or classification.
 
 A RUN is a folder with train.log, in it or above it, and, for translation, scores.json (of sacrebleu); for language
 modelling, score-valid.out and score-test.out (of fairseq-eval-lm); for a stream, stream-valid.out and stream-test.out
@@ -13,9 +14,15 @@ surprisals-test.tsv (of fairseq-stack surprisal --unit nats --end), blimp.json a
 train.resources.tsv (Snakemake's benchmark of the training run); for cfl and learning, valid.json and test.json (of
 fairseq-stack evaluate-cfl), with LANGUAGE:KIND=RUN for each run; for transduction, valid.json and length-N.json (of
 fairseq-stack evaluate-transduction), and for transformations, test.json and gen.json (of fairseq-stack
-evaluate-transformations), with TASK:KIND=RUN. The table is written to OUT, in Markdown, with a signature for each
-score, and printed; the tables of cfl, transduction and transformations have only means and deviations, and that of
-learning says how many runs reach the lower bound.
+evaluate-transformations), with TASK:KIND=RUN; for studies, valid.json and test.json (of fairseq-stack
+evaluate-transduction); for dyck, test.json, distance.json, depth.json and depth-beam.json, and for trees, test.json (of
+fairseq-stack evaluate-pushdown); and for classification, valid.json, and perhaps test.json and nonce.json (of
+fairseq-stack evaluate-classification), with TASK:KIND=RUN.
+
+The table is written to OUT, in Markdown, with a signature for each score, and printed. The tables of cfl, transduction
+and transformations have only means and deviations, that of learning says how many runs reach the lower bound, that of
+studies has the minimum, the median and the maximum, and in those of dyck, trees and classification the scores of a
+kind's runs stand side by side.
 """
 
 from __future__ import annotations
@@ -32,7 +39,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from learning_table import learning_table  # type: ignore[import-not-found]  # the file next to this one
+# Files next to this one
+from classification_table import classification_table  # type: ignore[import-not-found]
+from learning_table import learning_table  # type: ignore[import-not-found]
+from pushdown_tables import dyck_table, trees_table  # type: ignore[import-not-found]
+from studies_table import studies_table  # type: ignore[import-not-found]
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
@@ -43,7 +54,7 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.evaluation.transformations import TransformationResult
-from fairseq_stack.files import read_lines, read_text, written_whole
+from fairseq_stack.files import read_lines, read_text
 
 
 class Score(NamedTuple):
@@ -292,6 +303,10 @@ TABLES: dict[str, Callable[[Mapping[str, Sequence[Path]]], str]] = {
     "learning": learning_table,
     "transduction": transduction_table,
     "transformations": transformation_table,
+    "studies": studies_table,
+    "dyck": dyck_table,
+    "trees": trees_table,
+    "classification": classification_table,
 }
 
 
@@ -305,8 +320,7 @@ def main(task: str, output: str, *kinds: str) -> None:
         text = TABLES[task](runs)
     else:
         text = as_markdown({kind: read_runs(folders, READERS[task]) for kind, folders in runs.items()})
-    with written_whole(Path(output)) as file:
-        file.write(text.encode())
+    Path(output).write_text(text, encoding="utf-8")
     print(text, end="")
 
 

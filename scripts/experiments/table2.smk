@@ -42,20 +42,14 @@ CORPORA = {"ptb": ["ptb", "--raw", DATA, "--slips"]}
 RUNS = {kind: [f"{FOLDER}/{kind}-seed-{seed}" for seed in SEEDS] for kind in KINDS}
 TRAINING = {run: training(kind, seed) for kind, runs in RUNS.items() for seed, run in zip(SEEDS, runs)}
 SCORING = ["--max-tokens", 4096]
+TASK, RESULT = "language-modeling", f"{FOLDER}/table{CHOICE}.md"
+SCORES = [f"{run}/score-{split}.out" for run in TRAINING for split in ("valid", "test")]
 
 
-rule table:
+rule all:
     input:
-        [f"{run}/score-{split}.out" for runs in RUNS.values() for run in runs for split in ("valid", "test")],
-    output:
-        f"{FOLDER}/table{CHOICE}.md",
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments(RUNS),
+        RESULT,
     localrule: True
-    shell:
-        "{TABLE} language-modeling {output} {params.runs}"
 
 
 include: "common.smk"

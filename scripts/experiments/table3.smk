@@ -54,20 +54,14 @@ GENERATION = [
     *("--batch-size", 64, "--remove-bpe", "sentencepiece"),
 ]
 TARGET = "en"
+TASK, RESULT = "translation", f"{FOLDER}/table{CHOICE}.md"
+SCORES = [f"{run}/scores.json" for run in TRAINING]
 
 
-rule table:
+rule all:
     input:
-        [f"{run}/scores.json" for runs in RUNS.values() for run in runs],
-    output:
-        f"{FOLDER}/table{CHOICE}.md",
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments(RUNS),
+        RESULT,
     localrule: True
-    shell:
-        "{TABLE} translation {output} {params.runs}"
 
 
 include: "common.smk"

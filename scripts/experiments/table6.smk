@@ -26,20 +26,14 @@ TRAINING = {
     ]
     for kind, (run,) in RUNS.items()
 }
+TASK, RESULT = "cost", f"ptb/epochs-{EPOCHS}/table{CHOICE}.md"
+SCORES = [f"{run}/trained" for run in TRAINING]
 
 
-rule table:
+rule all:
     input:
-        [f"{run}/trained" for (run,) in RUNS.values()],
-    output:
-        f"ptb/epochs-{EPOCHS}/table{CHOICE}.md",
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments(RUNS),
+        RESULT,
     localrule: True
-    shell:
-        "{TABLE} cost {output} {params.runs}"
 
 
 include: "common.smk"

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from fairseq_stack.cli import main as fairseq_stack
 from fairseq_stack.evaluation.transformations import TransformationResult, TransformationScores
-from fairseq_stack.files import written_whole
 
 SCORES = (
     *("full_sentence", "linear_answer", "deciding_word", "restricted", "probability", "conditional_probability"),
@@ -47,8 +46,7 @@ def rows(run: Path, corpus: str) -> Iterator[list[str]]:
 def main(run: str, corpus: str, out: str) -> None:
     """Write the table."""
     content = "".join("\t".join(cells) + "\n" for cells in (COLUMNS, *rows(Path(run), corpus)))
-    with written_whole(Path(out)) as file:
-        file.write(content.encode())
+    Path(out).write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,13 +38,12 @@ RATE, TOKENS, EPOCHS = setting("rate", "1e-3"), int(setting("tokens", 1024)), in
 PAIRS = min(int(setting("limit", 100000)), 100000)
 SMALL = f"-limit-{PAIRS}" if PAIRS < 100000 else ""
 RESULTS = f"transformations-2025/rate-{RATE}-tokens-{TOKENS}{selection('tasks', 'kinds', 'seeds', 'epochs', 'limit')}"
-SPLITS = ("test", "gen")
+TASK, RESULT = "transformations", f"{RESULTS}/table.md"
 NUMBER_OF_CLAUSES = 3000
-CLAUSE, CURVE, PICTURE = (
-    shlex.join(["python", str(Path(workflow.basedir) / script)])
-    for script in ("stack_at_clause.py", "transformation_curve.py", "transformations_picture.py")
+CLAUSE, CURVE, PICTURE = map(
+    python_script, ("stack_at_clause.py", "transformation_curve.py", "transformations_picture.py")
 )
-CORPORA, TRAINING, GROUPS, WITH_STACK = {}, {}, {}, []
+CORPORA, TRAINING, RUNS, WITH_STACK = {}, {}, {}, []
 
 
 for task in TASKS:
@@ -56,7 +55,7 @@ for task in TASKS:
         for kind in KINDS:
             preset, options = MODELS[kind]
             folder = f"{data}/rate-{RATE}-tokens-{TOKENS}/{kind}-seed-{seed}"
-            GROUPS.setdefault(f"{task}:{kind}", []).append(folder)
+            RUNS.setdefault(f"{task}:{kind}", []).append(folder)
             if kind != "tf" and task == "question-formation":
                 WITH_STACK.append(folder)
             TRAINING[folder] = [
@@ -69,12 +68,14 @@ for task in TASKS:
             ]
 
 
+SCORES = [f"{run}/{split}.json" for run in TRAINING for split in ("test", "gen")]
+
+
 rule all:
     input:
-        f"{RESULTS}/table.md",
+        RESULT,
         f"{RESULTS}/curves.png",
         [f"{run}/clause.json" for run in WITH_STACK],
-    default_target: True
     localrule: True
 
 
@@ -125,7 +126,7 @@ rule picture:
     message:
         "the figure {output}"
     params:
-        runs=table_arguments(GROUPS),
+        runs=table_arguments(RUNS),
     localrule: True
     shell:
         "{PICTURE} {output:q} {params.runs}"
@@ -145,17 +146,3 @@ rule clause:
     threads: THREADS
     shell:
         "{CLAUSE} {wildcards.model:q}/checkpoint_best.pt {input:q} {output:q} {NUMBER_OF_CLAUSES} > {log:q} 2>&1"
-
-
-rule table:
-    input:
-        [f"{run}/{split}.json" for run in TRAINING for split in SPLITS],
-    output:
-        f"{RESULTS}/table.md",
-    message:
-        "the table {output}"
-    params:
-        runs=table_arguments(GROUPS),
-    localrule: True
-    shell:
-        "{TABLE} transformations {output:q} {params.runs}"

@@ -84,7 +84,7 @@ def test_the_table_of_the_studies(tmp_path: Path) -> None:
             model = Model("a.pt", "neural_stack", 54)
             result = TransductionResult("signature", model, 10, 0.95, "reversal", split, ("0",), overall, ())
             result.write(trials[-1] / f"{split}.json")
-    command = [sys.executable, str(SCRIPTS / "hao_studies.py"), str(tmp_path / "table.md")]
+    command = [sys.executable, str(SCRIPTS / "table.py"), "studies", str(tmp_path / "table.md")]
     subprocess.run([*command, f"read-first-n={','.join(map(str, trials))}"], check=True)
     row = "| read-first-n | 50.0/98.5/100.0 | 50.0/67.5/100.0 | 3 of 4 | 60.0/75.0/100.0 | 1 of 4 |"
     assert row in re.sub(" +", " ", (tmp_path / "table.md").read_text())

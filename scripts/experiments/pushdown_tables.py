@@ -1,22 +1,13 @@
-"""The tables of the experiments on Pushdown Layers (Murty et al., 2023).
-
-python scripts/experiments/murty_2023.py dyck|trees OUT KIND=RUN[,RUN...] ...
-
-A RUN is a folder with results of fairseq-stack evaluate-pushdown: test.json, distance.json, depth.json and
-depth-beam.json of Dyck strings, or test.json of sentences. The runs of a kind have different seeds; their scores stand
-side by side. The table is written to OUT, in Markdown, with the signatures of the results, and printed.
-"""
+"""Models that parse, on Dyck strings and on sentences; scripts/experiments/table.py writes the tables."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.pushdown import ClosingAccuracy, PushdownResult
 from fairseq_stack.evaluation.results import Estimate
-from fairseq_stack.files import written_whole
 
 Results = Mapping[str, Sequence[PushdownResult]]
 
@@ -29,17 +20,15 @@ BRACKETS = {
 """For each result on Dyck strings its name in the table, and the groups of closing brackets that are shown."""
 
 
-def read_results(arguments: Sequence[str], name: str) -> dict[str, list[PushdownResult]]:
+def read_results(runs: Mapping[str, Sequence[Path]], name: str) -> Results:
     """The results of the runs of each kind with this name."""
-    kinds = (argument.partition("=") for argument in arguments)
-    return {
-        kind: [PushdownResult.read(Path(run) / f"{name}.json") for run in runs.split(",")] for kind, _, runs in kinds
-    }
+    return {kind: [PushdownResult.read(run / f"{name}.json") for run in folders] for kind, folders in runs.items()}
 
 
-def dyck_table(sets: Mapping[str, Results]) -> str:
+def dyck_table(runs: Mapping[str, Sequence[Path]]) -> str:
     """The accuracy of closing brackets, with gold parses and with the models' own."""
-    columns = [f"{kind}, {parses}" for kind in next(iter(sets.values())) for parses in ("gold", "own")]
+    sets = {name: read_results(runs, name) for name in BRACKETS}
+    columns = [f"{kind}, {parses}" for kind in runs for parses in ("gold", "own")]
     rows = []
     for result_name, (name, groups) in BRACKETS.items():
         kinds = sets[result_name]
@@ -54,16 +43,16 @@ def dyck_table(sets: Mapping[str, Results]) -> str:
                     for parses in ("gold", "own")
                 ]
                 rows.append([f"{name}, {group}{'' if beam == 1 else f' (beam of {beam})'}", f"{number:,}", *cells])
-    return table(["closing brackets", "number", *columns], rows)
+    return with_signatures(table(["closing brackets", "number", *columns], rows), sets.values())
 
 
 def _closing(result: PushdownResult, group: str) -> ClosingAccuracy | None:
     return next((closing for closing in result.closings if closing.group == group), None)
 
 
-def trees_table(results: Results) -> str:
+def trees_table(runs: Mapping[str, Sequence[Path]]) -> str:
     """Perplexity with gold parses and with the model's own, and the F1 of the best parse."""
-    rows = []
+    results, rows = read_results(runs, "test"), []
     for kind, seeds in results.items():
         cells = [f"{seeds[0].model.parameters:,}"]
         cells += [
@@ -75,26 +64,14 @@ def trees_table(results: Results) -> str:
             cells.append(" ".join(_percent(getattr(each, name, None)) for each in parses))
         rows.append([kind, *cells])
     columns = ("ppl, gold parses", "ppl, own parses", "F1", "F1 without sentence spans", "F1 without punctuation")
-    return table(["model", "parameters", *columns], rows)
+    return with_signatures(table(["model", "parameters", *columns], rows), [results])
 
 
 def _percent(share: Estimate | None) -> str:
     return f"{100 * share.value:.1f}" if share else MISSING
 
 
-def main(part: str, output: str, *arguments: str) -> None:
-    """Write and print the table."""
-    sets = {name: read_results(arguments, name) for name in (BRACKETS if part == "dyck" else ["test"])}
-    signatures = dict.fromkeys(
-        result.signature for kinds in sets.values() for results in kinds.values() for result in results
-    )
-    text = dyck_table(sets) if part == "dyck" else trees_table(sets["test"])
-    lines = "\n".join(f"`{signature}`" for signature in signatures)
-    text = f"{text}\n\nAccuracy and F1 in %. Each value is from one seed.\n\n{lines}\n"
-    with written_whole(Path(output)) as file:
-        file.write(text.encode())
-    print(text, end="")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def with_signatures(text: str, sets: Iterable[Results]) -> str:
+    """The table, with the signatures of its results."""
+    signatures = dict.fromkeys(f"`{x.signature}`" for kinds in sets for results in kinds.values() for x in results)
+    return "\n\n".join([text, "Accuracy and F1 in %. Each value is from one seed.", "\n".join(signatures)]) + "\n"
