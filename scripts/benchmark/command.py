@@ -21,7 +21,6 @@ from . import authors, authors_lstms, decoding, long_sequences, networks, recurr
 from .agreement import Disagreement
 from .cases import Case, axes_of, dtype_name, first_of_each_op, measurable, quick_sizes, sizes_of
 from .machine import describe_machine
-from .memory import MemoryMeter
 from .tables import Columns, Row, table_of
 from .timing import Settings, Timer
 
@@ -156,21 +155,18 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     machine = {**describe_machine(settings.timer), "fairseq_stack": fairseq_stack.__version__}
     print("# Benchmark\n", *(f"- {name}: {fact}" for name, fact in machine.items()), sep="\n", flush=True)
     figures: dict[str, Any] = {"machine": machine}
-    with MemoryMeter(settings.device) as meter:
-        for part, title, columns, rows in _tables(args, settings, meter):
-            figures.setdefault(part, []).extend(rows)
-            print(f"\n## {title}\n\n{table_of(columns, rows)}", flush=True)
+    for part, title, columns, rows in _tables(args, settings):
+        figures.setdefault(part, []).extend(rows)
+        print(f"\n## {title}\n\n{table_of(columns, rows)}", flush=True)
     return figures
 
 
-def _tables(
-    args: argparse.Namespace, settings: Settings, meter: MemoryMeter
-) -> Iterator[tuple[str, str, Columns, list[Row]]]:
+def _tables(args: argparse.Namespace, settings: Settings) -> Iterator[tuple[str, str, Columns, list[Row]]]:
     """Measure part after part: what its measurements are called, the title of its table, the columns and the rows."""
     names = [name for name in args.timed if name in args.only]
     for name in names:
         cases = args.timed[name]
-        rows = sequences.measure_stack(cases, settings, meter)
+        rows = sequences.measure_stack(cases, settings)
         yield "stacks", f"Stack {name}: forward and backward pass", sequences.stack_columns(cases[0]), rows
     if AUTHORS in args.only:
         title = "Next to the authors' code: forward and backward pass"
@@ -196,7 +192,7 @@ def _tables(
     if WINDOW in args.only:
         long = long_sequences.CASES[:2] if args.quick else long_sequences.CASES
         title = "Long sequences: B = 1, float32; nd: Q = 2, S = 3, m = 5; sup and strat: m = 64"
-        yield "long_sequences", title, long_sequences.COLUMNS, long_sequences.measure(long, settings, meter)
+        yield "long_sequences", title, long_sequences.COLUMNS, long_sequences.measure(long, settings)
 
 
 def _by_authors(args: argparse.Namespace, settings: Settings) -> list[authors.Comparison]:

@@ -10,7 +10,7 @@ from fairseq_stack.kinds import NONDETERMINISTIC, STRATIFICATION, SUPERPOSITION
 
 from .agreement import check
 from .cases import Case, Variant
-from .memory import MemoryMeter
+from .memory import megabytes
 from .tables import PASSES, Columns, Row, error, milliseconds
 from .timing import Settings, passes_of, say
 
@@ -47,7 +47,7 @@ CASES = (
 )
 
 
-def measure(cases: Sequence[Case], settings: Settings, meter: MemoryMeter) -> list[Row]:
+def measure(cases: Sequence[Case], settings: Settings) -> list[Row]:
     """Check the first steps of the stacks, and then measure both passes, with one thread.
 
     Raises:
@@ -58,7 +58,7 @@ def measure(cases: Sequence[Case], settings: Settings, meter: MemoryMeter) -> li
         shorter = Case(case.kind, (1, min(case.length, MOST_CHECKED), *case.sizes[2:]), case.options)
         errors.append(check(shorter, [VARIANT], settings.device)[VARIANT])
     torch.set_num_threads(1)
-    megabytes = [meter.megabytes(case, VARIANT, 1) for case in cases]
+    extra = [megabytes(case, VARIANT, 1, settings.device) for case in cases]
     say("long sequences")
     first = {case.kind: number for number, case in reversed([*enumerate(cases)])}
     times = settings.least_times({n: passes_of(case, VARIANT, settings.timer) for n, case in enumerate(cases)})
@@ -69,7 +69,7 @@ def measure(cases: Sequence[Case], settings: Settings, meter: MemoryMeter) -> li
             "window": next(iter(case.options.values()), None),
             **milliseconds(times[number]),
             "times_unlimited": sum(times[number]) / sum(times[first[case.kind]]),
-            "extra_megabytes": megabytes[number],
+            "extra_megabytes": extra[number],
             "error": errors[number],
         }
         for number, case in enumerate(cases)

@@ -1,83 +1,38 @@
 """Peak memory of a forward and a backward pass beyond the memory in use before, which includes the inputs.
 
-On CPUs that is the growth of the resident memory of a process that has computed nothing large yet. A helper process
-that has nothing but the stacks loaded is forked for each measurement: this module, run with ``python -m``, reads one
-JSON object a line and writes one.
+On CPUs that is the growth of the resident memory of a process that has computed nothing large yet: each measurement has
+a process of its own, forked from one that has nothing but the stacks loaded.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib
-import json
-import os
+import multiprocessing
 import resource
-import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch
 
-from .cases import Case, Variant, dtype_name, measurable
+from .cases import Case, Sizes, Variant, measurable
 from .timing import Timer, passes_of
 
 MEGABYTE = 1e6
 
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload([__name__, "torch._dynamo"])  # which the first call of a kernel imports, in seconds
 
-class MemoryMeter:
-    """Measures memory; a context manager, which ends the helper process.
 
-    Args:
-        device: where.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> MemoryMeter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._process is not None:
-            self._process.communicate()
-            self._process = None
-
-    def megabytes(self, case: Case, variant: Variant, threads: int) -> float:
-        """Peak extra memory of a forward and backward pass."""
-        if self._device.type != "cpu":
-            return _cuda_megabytes(case, variant, self._device)
-        job = {
-            "kind": case.kind.name,
-            "sizes": case.sizes,
-            "options": case.options,
-            "backend": variant.backend,
-            "dtype": dtype_name(variant.dtype),
-            "instruction_set": variant.instruction_set,
-            "threads": threads,
-        }
-        answer = self._ask(json.dumps(job))
-        if not answer:
-            raise RuntimeError(f"the process that measures the memory of {variant.label} for {case} failed")
-        return float(json.loads(answer)["megabytes"])
-
-    def _ask(self, job: str) -> str:
-        if self._process is None:
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # it imports what this process does
-            command = [sys.executable, "-m", __name__]
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-            )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(job, file=self._process.stdin, flush=True)
-        return self._process.stdout.readline()
+def megabytes(case: Case, variant: Variant, threads: int, device: torch.device) -> float:
+    """Peak extra memory of a forward and backward pass."""
+    if device.type != "cpu":
+        return _cuda_megabytes(case, variant, device)
+    with ProcessPoolExecutor(1, PROCESSES) as pool:
+        return pool.submit(_cpu_megabytes, case.kind.name, case.sizes, case.options, variant, threads).result()
 
 
 def _cuda_megabytes(case: Case, variant: Variant, device: torch.device) -> float:
@@ -90,28 +45,11 @@ def _cuda_megabytes(case: Case, variant: Variant, device: torch.device) -> float
     return (torch.cuda.max_memory_allocated(device) - before) / MEGABYTE
 
 
-def serve() -> None:
-    """Answer the jobs on standard input until it ends, each in a process of its own."""
-    for line in sys.stdin:
-        job = json.loads(line)
-        if job["backend"] in ("native", "auto"):
-            importlib.import_module("torch._dynamo")  # which the first call of a kernel does, and which takes seconds
-        child = os.fork()
-        if child == 0:
-            print(json.dumps({"megabytes": _measure(job)}), flush=True)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        if status != 0:
-            sys.exit(1)
-
-
-def _measure(job: dict[str, Any]) -> float:
-    torch.set_num_threads(job["threads"])
-    device = torch.device("cpu")
-    case = Case(measurable()[job["kind"]], tuple(job["sizes"]), job["options"])
-    variant = Variant(job["backend"], getattr(torch, job["dtype"]), job["instruction_set"])
-    passes_of(case.small(), variant, Timer(device))()  # loads code and starts threads
-    return growth(passes_of(case, variant, Timer(device)))
+def _cpu_megabytes(kind: str, sizes: Sizes, options: dict[str, Any], variant: Variant, threads: int) -> float:
+    torch.set_num_threads(threads)
+    timer, case = Timer(torch.device("cpu")), Case(measurable()[kind], sizes, options)
+    passes_of(case.small(), variant, timer)()  # loads code and starts threads
+    return growth(passes_of(case, variant, timer))
 
 
 def growth(run: Callable[[], object]) -> float:
@@ -139,7 +77,3 @@ def _peak_bytes() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
-
-
-if __name__ == "__main__":
-    serve()

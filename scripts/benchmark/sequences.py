@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .agreement import check
 from .cases import Case, axes_of, dtype_name, find_variants
-from .memory import MemoryMeter
+from .memory import megabytes
 from .tables import PASSES, Columns, Row, error, milliseconds, sizes
 from .timing import Settings, passes_of, say
 
@@ -23,7 +23,7 @@ def stack_columns(case: Case) -> Columns:
     }
 
 
-def measure_stack(cases: Sequence[Case], settings: Settings, meter: MemoryMeter) -> list[Row]:
+def measure_stack(cases: Sequence[Case], settings: Settings) -> list[Row]:
     """Check all cases of a stack, and then measure all variants of them.
 
     Raises:
@@ -48,7 +48,7 @@ def measure_stack(cases: Sequence[Case], settings: Settings, meter: MemoryMeter)
                     "dtype": dtype_name(variant.dtype),
                     "threads": threads,
                     **milliseconds(times[variant]),
-                    "extra_megabytes": meter.megabytes(case, variant, threads),
+                    "extra_megabytes": megabytes(case, variant, threads, settings.device),
                     "error": errors[variant],
                 }
                 for variant in variants

@@ -19,7 +19,7 @@ from fairseq_stack.ops._native import library
 from scripts.benchmark import training
 from scripts.benchmark.cases import Case, axes_of, find_variants, first_of_each_op, measurable
 from scripts.benchmark.command import main
-from scripts.benchmark.memory import MemoryMeter
+from scripts.benchmark.memory import megabytes
 from scripts.benchmark.timing import least_times
 from scripts.benchmark.training import KINDS, WORKLOADS, Workload
 
@@ -155,15 +155,14 @@ def test_mistakes_on_the_command_line(arguments: list[str], complaint: str, caps
 @pytest.mark.skipif(library() is None, reason="the kernels are not compiled")
 def test_memory_is_that_of_the_arrays() -> None:
     """The superposition stack makes readings and gradients, (20, 100,000) each, and next to nothing else."""
-    with MemoryMeter(torch.device("cpu")) as meter:
-        smaller, larger = (_megabytes(meter, Case(measurable()["sup"], (1, 20, size))) for size in (100_000, 200_000))
+    smaller, larger = (_megabytes(Case(measurable()["sup"], (1, 20, size))) for size in (100_000, 200_000))
     assert 2 * 8 <= smaller < 4 * 8
     assert 1.7 < larger / smaller < 2.3
 
 
-def _megabytes(meter: MemoryMeter, case: Case) -> float:
+def _megabytes(case: Case) -> float:
     variant, *_ = find_variants(case, [torch.float32], torch.device("cpu"))
-    return meter.megabytes(case, variant, threads=1)
+    return megabytes(case, variant, 1, torch.device("cpu"))
 
 
 def test_least_times_are_of_runs_in_turn() -> None:
