@@ -21,6 +21,9 @@ DATA_BIN = "data-bin"
 SUFFIX = "txt"
 """The end of the names of text files for language modelling."""
 
+VOCABULARY_NAME = "vocabulary.txt"
+"""The dictionary of a text, next to it, where fairseq does not make it."""
+
 LOWER_BOUND_NAME = "lower_bound.json"
 """The cross-entropy of the distribution from which a corpus was drawn."""
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from ..layout import SPLITS, SUFFIX, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
-from ..text.output import corpus_folder, write_lines
+from ..text.output import corpus_folder, write_alphabet, write_lines
 from ..text.splits import SIZES, sizes_of, stream
 from .language_options import CORPUS
 from .languages import PARAMETERS, Word
@@ -36,7 +36,6 @@ from .string_sets import counts_of
 
 TASK = "bounded-dyck"
 GREATEST_LENGTH = 10_000
-VOCABULARY_NAME = "vocabulary.txt"
 DISTANCE, DEPTH = "distance", "depth"
 TYPES_OF_DEPTH = 10
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -191,10 +190,9 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
         for name, strings in sets.items():
             write_lines(text / f"{name}.{SUFFIX}", map(" ".join, strings))
             write_lines(text / f"{name}.attach", (" ".join(map(str, attachments(string))) for string in strings))
-        symbols = (symbol for pair in brackets(options.bracket_types) for symbol in pair)
-        write_lines(text / VOCABULARY_NAME, (f"{symbol} 1" for symbol in symbols))
+        dictionary = write_alphabet(new, chain.from_iterable(brackets(options.bracket_types)))
         if options.binarise:
-            binarise_language(new, dictionary=text / VOCABULARY_NAME)
+            binarise_language(new, dictionary=dictionary)
         Manifest(
             corpus=CORPUS,
             options={"task": TASK, **asdict(options)},

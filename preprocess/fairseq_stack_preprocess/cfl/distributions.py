@@ -7,7 +7,6 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Protocol
 
 from ..text.notation import parse_grammar
 from ..text.pcfg import PCFG
@@ -18,30 +17,15 @@ from .normal_form import without_epsilon, without_unary_start
 from .scaled import log_of
 
 
-class Distribution(Protocol):
-    """p(w | length of w)."""
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """The terminals, in a fixed order."""
-
-    def lengths(self, least: int, greatest: int) -> list[int]:
-        """The lengths from ``least`` to ``greatest`` that strings have."""
-
-    def sample(self, length: int, rng: random.Random) -> Word:
-        """A string of a length that strings have."""
-
-    def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
-        """For each string its position in ``strings`` and log p(string | its length) in nats, in any order; -inf for
-        strings that are not in the language."""
-
-
 class GrammarDistribution:
-    """The strings of a grammar.
+    """p(w | length of w) for the strings w of a grammar.
 
     Args:
         grammar: the grammar.
         greatest: the maximum length of strings that will be asked for.
+
+    Attributes:
+        vocabulary: the terminals, in a fixed order.
 
     Raises:
         ValueError: see :meth:`.BinaryGrammar.of`.
@@ -55,15 +39,16 @@ class GrammarDistribution:
         self._probabilities = StringProbabilities(self._table)
 
     def lengths(self, least: int, greatest: int) -> list[int]:
-        """See :class:`Distribution`."""
+        """The lengths from ``least`` to ``greatest`` that strings have."""
         return self._table.lengths(least, greatest)
 
     def sample(self, length: int, rng: random.Random) -> Word:
-        """See :class:`Distribution`."""
+        """A string of a length that strings have."""
         return self._sampler.sample(length, rng)
 
     def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
-        """See :class:`Distribution`."""
+        """For each string its position in ``strings`` and log p(string | its length) in nats, in any order; -inf for
+        strings that are not in the language."""
         positions: defaultdict[int, list[int]] = defaultdict(list)
         for i, string in enumerate(strings):
             positions[len(string)].append(i)
@@ -87,12 +72,12 @@ class UniformDistribution:
         self._log_symbols = Decimal(len(transform.symbols)).ln()
 
     def lengths(self, least: int, greatest: int) -> list[int]:
-        """See :class:`Distribution`."""
+        """See :class:`GrammarDistribution`."""
         lengths = range(max(least, 1), greatest + 1)
         return [length for length in lengths if self._transform.content_length(length) is not None]
 
     def sample(self, length: int, rng: random.Random) -> Word:
-        """See :class:`Distribution`."""
+        """See :class:`GrammarDistribution`."""
         symbols = self._transform.symbols
         content = self._transform.content_length(length)
         assert content is not None
@@ -100,7 +85,7 @@ class UniformDistribution:
         return self._transform.string(w)
 
     def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
-        """See :class:`Distribution`."""
+        """See :class:`GrammarDistribution`."""
         for i, string in enumerate(strings):
             yield i, self._log_probability(string)
 
@@ -112,6 +97,9 @@ class UniformDistribution:
         if not set(w) <= set(self._transform.symbols) or self._transform.string(w) != string:
             return -math.inf
         return float(-content * self._log_symbols)
+
+
+Distribution = GrammarDistribution | UniformDistribution
 
 
 def distribution_of(

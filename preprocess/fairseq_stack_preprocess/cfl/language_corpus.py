@@ -14,6 +14,7 @@ than ``lower_bound.json``.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
@@ -23,20 +24,19 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError
-from ..layout import SPLITS, TEXT
+from ..layout import LOWER_BOUND_NAME, SPLITS, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, sha256_of
 from ..text.notation import format_grammar, parse_grammar, read_grammar
-from ..text.output import corpus_folder, write_lines
+from ..text.output import corpus_folder, write_alphabet, write_lines
 from ..text.splits import stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
 from .language_options import CORPUS, Options
-from .string_sets import StringSet, counts_of, lower_bound, write_lower_bounds, write_strings
+from .string_sets import StringSet, counts_of, lower_bound, write_strings
 
 __all__ = ["CORPUS", "Options", "generate", "prepare"]
 
-VOCABULARY_NAME = "vocabulary.txt"
 GRAMMAR_NAME = "grammar.txt"
 
 
@@ -119,24 +119,21 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
     """
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         corpus = generate(options)
-        _write_text(corpus, new)
+        for split, strings in corpus.splits.items():
+            write_strings(new / TEXT, split, strings)
+        dictionary = write_alphabet(new, corpus.vocabulary)
+        bounds = {split: lower_bound(strings) for split, strings in corpus.splits.items()}
+        write_lines(new / LOWER_BOUND_NAME, [json.dumps(bounds, indent=2)])
         _write_attachments(options, corpus, new)
         _write_grammar(options, new)
         if options.binarise:
-            binarise_language(new, dictionary=new / TEXT / VOCABULARY_NAME)
+            binarise_language(new, dictionary=dictionary)
         Manifest(
             corpus=CORPUS,
             options=options.for_manifest(),
             splits={split: _counts(strings) for split, strings in corpus.splits.items()},
             inputs={} if options.grammar is None else {options.grammar.name: sha256_of(options.grammar)},
         ).write(new)
-
-
-def _write_text(corpus: FormalLanguageCorpus, folder: Path) -> None:
-    for split, strings in corpus.splits.items():
-        write_strings(folder / TEXT, split, strings)
-    write_lines(folder / TEXT / VOCABULARY_NAME, (f"{symbol} 1" for symbol in corpus.vocabulary))
-    write_lower_bounds(folder, {split: lower_bound(strings) for split, strings in corpus.splits.items()})
 
 
 def _write_attachments(options: Options, corpus: FormalLanguageCorpus, folder: Path) -> None:

@@ -10,22 +10,20 @@ A line of ``.logp`` and ``.nll`` is one number, with all digits of its double.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..layout import LOWER_BOUND_NAME, SUFFIX
-from ..text.numbers import write_numbers
+from ..layout import SUFFIX
 from ..text.output import write_lines
 from .languages import Word
 
 DIGITS = 9
-"""Digits after the point of rates in :data:`LOWER_BOUND_NAME`."""
+"""Digits after the point of rates in ``lower_bound.json``."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ def counts_of(strings: Sequence[Word]) -> dict[str, Any]:
 def write_strings(text: Path, split: str, strings: StringSet) -> None:
     """Write ``.txt``, ``.logp`` and ``.nll`` of a split into the folder ``text``."""
     write_lines(text / f"{split}.{SUFFIX}", map(" ".join, strings.strings))
-    write_numbers(text / f"{split}.logp", strings.log_probabilities)
-    write_numbers(text / f"{split}.nll", strings.bounds())
+    write_lines(text / f"{split}.logp", map(repr, strings.log_probabilities))
+    write_lines(text / f"{split}.nll", map(repr, strings.bounds()))
 
 
 def lower_bound(strings: StringSet) -> dict[str, Any]:
@@ -80,25 +78,15 @@ def lower_bound(strings: StringSet) -> dict[str, Any]:
 
 
 def _rates(bounds: Sequence[float], symbols: int) -> dict[str, Any]:
-    """Sum and rates of -log p of some strings that have ``symbols`` symbols in all."""
+    """Sum and rates of -log p of some strings that have ``symbols`` symbols in all, the same on every machine."""
     nats = math.fsum(bounds)
     rates: dict[str, Any] = {"strings": len(bounds), "nats": nats}
     for name, tokens in (("with_eos", symbols + len(bounds)), ("without_eos", symbols)):
-        rates[f"tokens_{name}"] = tokens
-        rates |= {f"{rate}_{name}": value for rate, value in per_token(nats, tokens).items()}
+        rate = Decimal(nats) / tokens
+        rates |= {
+            f"tokens_{name}": tokens,
+            f"nats_per_token_{name}": float(round(rate, DIGITS)),
+            f"bits_per_token_{name}": float(round(rate / Decimal(2).ln(), DIGITS)),
+            f"perplexity_{name}": float(round(rate.exp(), DIGITS)),
+        }
     return rates
-
-
-def per_token(nats: float, tokens: int) -> dict[str, float]:
-    """Nats and bits per token, and the perplexity, with the same digits on every machine."""
-    rate = Decimal(nats) / tokens
-    return {
-        "nats_per_token": float(round(rate, DIGITS)),
-        "bits_per_token": float(round(rate / Decimal(2).ln(), DIGITS)),
-        "perplexity": float(round(rate.exp(), DIGITS)),
-    }
-
-
-def write_lower_bounds(folder: Path, bounds: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write ``lower_bound.json``: for each split its :func:`lower_bound`, perhaps with more."""
-    write_lines(folder / LOWER_BOUND_NAME, [json.dumps(bounds, indent=2)])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_ranges
-from ..layout import PIECE_MODEL_NAME, SPLITS, SUFFIX, TEXT
+from ..layout import PIECE_MODEL_NAME, SPLITS, SUFFIX, TEXT, VOCABULARY_NAME
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.fairseq_words import check_white_space, check_word
@@ -95,7 +95,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
         }
         dictionary = None
         if encoder is not None:
-            dictionary = text / "vocabulary.txt"
+            dictionary = text / VOCABULARY_NAME
             write_dictionary(encoder.pieces(), train, dictionary)
         if options.binarise:
             binarise_language(new, dictionary=dictionary, splits=list(paths))

@@ -38,10 +38,6 @@ class PairedFiles:
     source: Path
     target: Path
 
-    def paths(self) -> tuple[Path, ...]:
-        """Both."""
-        return self.source, self.target
-
 
 def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
     """The files of the corpus PREFIX for two languages; plain text takes precedence.
@@ -49,7 +45,10 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
     Raises:
         PrepareError: there are none, one side only, or what has such a name is not a file.
     """
-    names = _names(prefix, source, target)
+    names = {
+        "plain": (f"{prefix}.{source}", f"{prefix}.{target}"),
+        "sgm": (f"{prefix}-src.{source}.sgm", f"{prefix}-ref.{target}.sgm"),
+    }
     for form, sides in names.items():
         ours, theirs = map(_plain_or_compressed, sides)
         if ours is not None and theirs is not None:
@@ -59,14 +58,6 @@ def find_files(prefix: Path, source: str, target: str) -> PairedFiles:
             raise PrepareError(f"{there} has no other side: {absent} is missing (as is {absent}.gz)")
     wanted = "; ".join(" and ".join(sides) for sides in names.values())
     raise PrepareError(f"no text for {prefix}: expected {wanted}; or the same with .gz")
-
-
-def _names(prefix: Path, source: str, target: str) -> dict[str, tuple[str, str]]:
-    """For each form the names of the source and of the target file, without .gz."""
-    return {
-        "plain": (f"{prefix}.{source}", f"{prefix}.{target}"),
-        "sgm": (f"{prefix}-src.{source}.sgm", f"{prefix}-ref.{target}.sgm"),
-    }
 
 
 def _plain_or_compressed(name: str) -> Path | None:

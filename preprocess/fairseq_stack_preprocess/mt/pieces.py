@@ -93,12 +93,6 @@ def _copied_models(like: Path, options: Options, folder: Path) -> dict[str, byte
 
 def _new_models(options: Options, folder: Path) -> dict[str, bytes]:
     """The model of each language, restricted to its frequent pieces."""
-    models = _train_models(options, folder)
-    return {language: _restrict(models[language], options, folder, language) for language in options.languages()}
-
-
-def _train_models(options: Options, folder: Path) -> dict[str, bytes]:
-    """The model of each language, as trained; with a shared model both are the same object."""
     models: dict[str, bytes] = {}
     for languages in dictionaries(options, folder):
         say(f"{CORPUS}: training BPE on {' and '.join(languages)}")
@@ -108,7 +102,7 @@ def _train_models(options: Options, folder: Path) -> dict[str, bytes]:
             hard_limit=options.hard_limit,
             normalization=options.piece_normalization,
         )
-        models |= dict.fromkeys(languages, model)
+        models |= {language: _restrict(model, options, folder, language) for language in languages}
     return models
 
 

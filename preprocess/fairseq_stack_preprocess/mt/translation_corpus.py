@@ -107,7 +107,7 @@ def _describe_inputs(files: dict[str, list[PairedFiles]], options: Options) -> d
     for split, corpora in files.items():
         for number, corpus in enumerate(corpora, start=1):
             place = split if len(corpora) == 1 else f"{split}/{number}"
-            described |= {f"{place}/{path.name}": sha256_of(path) for path in corpus.paths()}
+            described |= {f"{place}/{path.name}": sha256_of(path) for path in (corpus.source, corpus.target)}
     return described
 
 

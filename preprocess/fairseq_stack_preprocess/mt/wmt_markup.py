@@ -68,7 +68,8 @@ def read_sgm(path: Path, *, keep_separators: bool = False) -> Iterator[Segment]:
             if segment is not None:
                 if name != "seg" or not closing:
                     raise PrepareError(f"{path}, line {line}: the tag {tag[0]} within {segment.name()}")
-                segment.text = _one_line(html.unescape(segment.text + text[done : tag.start()]))
+                unescaped = html.unescape(segment.text + text[done : tag.start()])
+                segment.text = unescaped.replace("\r", " ").replace("\n", " ")  # which a character reference may be
                 if not keep_separators:
                     check_separators(segment.text, path, segment.line, can_be_kept=True)
                 yield segment
@@ -82,11 +83,6 @@ def read_sgm(path: Path, *, keep_separators: bool = False) -> Iterator[Segment]:
             segment.text += text[done:] + " "
     if segment is not None:
         raise PrepareError(f"{path}, line {segment.line}: {segment.name()} does not end")
-
-
-def _one_line(text: str) -> str:
-    """The text without the line breaks that a segment, or a character reference in it, may hold."""
-    return text.replace("\r", " ").replace("\n", " ")
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from ..errors import PrepareError
-from .output import write_lines
 from .streams import read_lines
 
 Number = TypeVar("Number", int, float)
-
-
-def write_numbers(path: Path, numbers: Sequence[float]) -> None:
-    """Write one number per line, with all digits of a double."""
-    write_lines(path, map(repr, numbers))
 
 
 def read_numbers(path: Path, kind: Callable[[str], Number]) -> list[Number]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import PrepareError
-from ..layout import DATA_BIN, MANIFEST_NAME, TEXT
+from ..layout import DATA_BIN, MANIFEST_NAME, TEXT, VOCABULARY_NAME
 from .binarise import require_fairseq
 
 LOG = f"{DATA_BIN}/preprocess.log"
@@ -30,6 +30,13 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write ``lines`` as UTF-8 with a line feed after each, on every platform."""
     with create_text(path) as file:
         file.writelines(f"{line}\n" for line in lines)
+
+
+def write_alphabet(folder: Path, symbols: Iterable[str]) -> Path:
+    """Write the dictionary of a generated text, all symbols in this order, and return its path."""
+    path = folder / TEXT / VOCABULARY_NAME
+    write_lines(path, (f"{symbol} 1" for symbol in symbols))
+    return path
 
 
 def write_columns(paths: Iterable[Path], rows: Iterable[Iterable[str]]) -> int:

@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ..layout import TEXT
-from ..text.binarise import binarise_translation
-from ..text.output import write_columns, write_lines
+from ..text.output import write_alphabet, write_columns, write_lines
 from .pairs import Alphabet, Pair
 
 SOURCE, TARGET = "input", "target"
-VOCABULARY_NAME = "vocabulary.txt"
 TASK_NAME = "task.json"
 
 
@@ -45,9 +43,11 @@ def write_pairs(folder: Path, split: str, pairs: Iterable[Pair], alphabet: Alpha
     }
 
 
-def write_task(folder: Path, task: str, alphabet: Alphabet, longest: Mapping[str, int]) -> None:
-    """Write ``vocabulary.txt`` and ``task.json``; ``longest`` is the maximum length of an input in each split."""
-    write_lines(folder / TEXT / VOCABULARY_NAME, (f"{symbol} 1" for symbol in alphabet.symbols))
+def write_task(folder: Path, task: str, alphabet: Alphabet, longest: Mapping[str, int]) -> Path:
+    """Write ``task.json`` and ``vocabulary.txt``, whose path is returned.
+
+    ``longest`` is the maximum length of an input in each split.
+    """
     content = {
         "task": task,
         "alphabet": alphabet.symbols,
@@ -56,8 +56,4 @@ def write_task(folder: Path, task: str, alphabet: Alphabet, longest: Mapping[str
         "longest": longest,
     }
     write_lines(folder / TASK_NAME, [json.dumps(content, indent=2, ensure_ascii=False)])
-
-
-def binarise(folder: Path) -> None:
-    """Binarise what the other functions wrote, as a pair of languages with one dictionary."""
-    binarise_translation(folder, SOURCE, TARGET, dictionaries=[folder / TEXT / VOCABULARY_NAME])
+    return write_alphabet(folder, alphabet.symbols)

@@ -18,11 +18,12 @@ from pathlib import Path
 from ..errors import PrepareError, flag_of
 from ..layout import SPLITS
 from ..progress import progress
+from ..text.binarise import binarise_translation
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder
 from ..text.splits import distinct, sizes_of, stream
 from .authors import TEST_SETS
-from .pair_files import binarise, write_pairs, write_task
+from .pair_files import SOURCE, TARGET, write_pairs, write_task
 from .pairs import Alphabet, Pair, Source
 from .task_options import AUTHORS, CORPUS, GREATEST_LENGTH, Options
 
@@ -112,13 +113,13 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
     """
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         corpus = generate(options)
-        write_task(new, options.task, corpus.alphabet, corpus.longest)
+        dictionary = write_task(new, options.task, corpus.alphabet, corpus.longest)
         splits = {
             split: {**write_pairs(new, split, pairs, corpus.alphabet), "distinct_inputs": len({p.input for p in pairs})}
             for split, pairs in corpus.splits.items()
         }
         if options.binarise:
-            binarise(new)
+            binarise_translation(new, SOURCE, TARGET, dictionaries=[dictionary])
         Manifest(
             corpus=CORPUS,
             options=asdict(options),

@@ -27,7 +27,7 @@ from ..layout import GENERALISATION, SPLITS, SUFFIX, TEXT
 from ..progress import progress
 from ..text.binarise import binarise_language, binarise_translation
 from ..text.manifest import Manifest
-from ..text.output import corpus_folder, write_columns, write_lines
+from ..text.output import corpus_folder, write_alphabet, write_columns
 from ..text.splits import SIZES, distinct, stream
 from .class_weights import PUBLISHED, ClassWeights
 from .sentences import draw_sentence
@@ -35,7 +35,6 @@ from .tasks import TASKS, Pair, Task
 
 CORPUS = "transformations"
 SOURCE, TARGET, LINEAR, STRUCTURE = "source", "target", "linear", "structure"
-VOCABULARY_NAME = "vocabulary.txt"
 RELEASED, GRAMMAR = "released", "grammar"
 WEIGHTS = (RELEASED, GRAMMAR)
 ALL_SPLITS = (*SPLITS, GENERALISATION)
@@ -169,8 +168,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
         corpus = generate(options)
         for split, pairs in corpus.splits.items():
             _write_pairs(new / TEXT, split, pairs)
-        vocabulary = new / TEXT / VOCABULARY_NAME
-        write_lines(vocabulary, (f"{word} 1" for word in options.definition().vocabulary))
+        vocabulary = write_alphabet(new, options.definition().vocabulary)
         if options.binarise:
             binarise_language(new, dictionary=vocabulary, further=(GENERALISATION,))
             binarise_translation(new, SOURCE, TARGET, dictionaries=[vocabulary], further=(GENERALISATION,))

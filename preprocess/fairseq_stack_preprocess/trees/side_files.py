@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -166,11 +167,4 @@ def write_words_as_text(text: Path, split: str, token: Callable[[str], str]) -> 
 
 def write_classes_as_text(text: Path, split: str, known: frozenset[str]) -> Counter[str]:
     """Write ``.txt`` of a split with classes for all words that are not known; return the tokens' counts."""
-    classes: dict[str, str] = {}
-
-    def token(word: str) -> str:
-        if word not in classes:
-            classes[word] = known_or_class(word, known)
-        return classes[word]
-
-    return write_words_as_text(text, split, token)
+    return write_words_as_text(text, split, cache(lambda word: known_or_class(word, known)))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_ranges
-from ..layout import SPLITS, TEXT
+from ..layout import SPLITS, TEXT, VOCABULARY_NAME
 from ..text.binarise import binarise_language
 from ..text.byte_pieces import TOKENIZER_FILES
 from ..text.manifest import Manifest, options_without, sha256_of
@@ -42,7 +42,6 @@ from .word_classes import known_words
 
 CORPUS = "treebank"
 RARE_WORDS = ("classes", "keep")
-VOCABULARY_NAME = "vocabulary.txt"
 
 
 @dataclass(frozen=True)

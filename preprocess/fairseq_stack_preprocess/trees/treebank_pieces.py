@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
 from ..errors import PrepareError
 from ..layout import PIECE_MODEL_NAME, SUFFIX, TOKENIZER_NAME, WORD_MARK
@@ -19,29 +18,12 @@ from .side_files import span_lines
 from .spans import depths, parse_spans, piece_spans
 
 
-class PieceCutter(Protocol):
-    """Cuts the words of sentences into pieces, so that no piece spans two words.
+class SentencePieceCutter:
+    """Cuts each word by itself with a SentencePiece model.
 
     Attributes:
         pieces: all that there are.
     """
-
-    @property
-    def pieces(self) -> frozenset[str]: ...
-
-    def cut(self, words: Sequence[str], place: str) -> list[list[str]]:
-        """The pieces of each word of a sentence.
-
-        Raises:
-            PrepareError: a word cannot be cut; ``place`` says where it stands.
-        """
-
-    def write(self, folder: Path) -> None:
-        """Write the model, with which text is cut in the same way."""
-
-
-class SentencePieceCutter:
-    """Cuts each word by itself with a SentencePiece model."""
 
     def __init__(self, model: bytes) -> None:
         self._model, self._encoder = model, Encoder(model)
@@ -49,7 +31,7 @@ class SentencePieceCutter:
         self._known: dict[str, list[str]] = {}
 
     def cut(self, words: Sequence[str], place: str) -> list[list[str]]:
-        """The pieces of each word.
+        """The pieces of each word of a sentence; ``place`` says where it stands.
 
         Raises:
             PrepareError: a word holds SentencePiece's mark for spaces, or nothing is left of it.
@@ -64,12 +46,15 @@ class SentencePieceCutter:
         return [self._known[word] for word in words]
 
     def write(self, folder: Path) -> None:
-        """Write ``spm.model``."""
+        """Write ``spm.model``, with which text is cut in the same way."""
         (folder / PIECE_MODEL_NAME).write_bytes(self._model)
 
 
 class GPT2Cutter:
-    """Cuts each word, with a blank before it unless it is the first one, as GPT-2 cuts the words joined by blanks."""
+    """Cuts each word, with a blank before it unless it is the first one, as GPT-2 cuts the words joined by blanks.
+
+    It has what :class:`SentencePieceCutter` has.
+    """
 
     def __init__(self, tokenizer: str) -> None:
         self._tokenizer, self._encoder = tokenizer, ByteEncoder(tokenizer)
@@ -95,6 +80,10 @@ class GPT2Cutter:
     def write(self, folder: Path) -> None:
         """Write ``tokenizer.json``."""
         (folder / TOKENIZER_NAME).write_text(self._tokenizer, encoding="utf-8", newline="\n")
+
+
+PieceCutter = SentencePieceCutter | GPT2Cutter
+"""Cuts the words of sentences into pieces, so that no piece spans two words."""
 
 
 def read_cutter(piece_model: Path | None, gpt2: Path | None) -> PieceCutter | None:
