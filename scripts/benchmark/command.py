@@ -69,7 +69,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu (default), or cuda")
     parser.add_argument(
         "--precisions", nargs="+", choices=training.PRECISIONS, default=["float32"], metavar="PRECISION",
-        help="of training steps, as options of fairseq-train: any of float32 (default), fp16, bf16, amp (for cuda)",
+        help="of training steps, as options of fairseq-train: any of float32 (default), fp16, bf16 (for cuda)",
     )  # fmt: skip
     for name, kind in stacks.items():
         sizes = ",".join(axes_of(kind))
@@ -118,7 +118,7 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
     if len(args.authors or ()) > (2 if args.device == "cpu" else 1):
         parser.error("--authors: expected one clone, or two on the CPU")
     if args.device == "cpu" and args.precisions != ["float32"]:
-        parser.error("--precisions: fp16, bf16 and amp need --device cuda")
+        parser.error("--precisions: fp16 and bf16 need --device cuda")
     if args.cpu_time and (args.device != "cpu" or args.threads != [1]):
         parser.error("--cpu-time: measures one thread on the CPU only")
 

@@ -18,7 +18,7 @@ from .tables import Columns, Row
 from .timing import Settings, Timer, Times, say
 
 KINDS = ("tf", "sup", "nd")
-PRECISIONS = ("float32", "fp16", "bf16", "amp")  # all but the first are options of fairseq-train
+PRECISIONS = ("float32", "fp16", "bf16")  # all but the first are options of fairseq-train
 HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 GRADIENT_NORM = 5.0
 
@@ -138,7 +138,6 @@ class Training:
         self._timer, self._workload, self._options = timer, workload, cfg.model
         self._criterion = task.build_criterion(cfg.criterion)
         self._optimizer = _optimizer(cfg, [*self.model.parameters()], precision)
-        self._autocast = torch.autocast(timer.device.type, enabled=precision == "amp")
         self._sample = _sample(workload, dictionary, timer.device)
 
     def stacks(self) -> Iterator[Case]:
@@ -157,8 +156,7 @@ class Training:
         """Train on the batch: the seconds that forward pass, backward pass and update took, and their sum."""
         lap = self._timer.start()
         self._optimizer.zero_grad()
-        with self._autocast:
-            loss, tokens, _ = self._criterion(self.model, self._sample)
+        loss, tokens, _ = self._criterion(self.model, self._sample)
         forward = lap()
         self._optimizer.backward(loss)
         backward = lap()
@@ -172,12 +170,9 @@ class Training:
 def _optimizer(cfg: Any, parameters: list[Tensor], precision: str) -> Any:
     """The optimizer that fairseq's trainer makes."""
     from fairseq import optim
-    from fairseq.optim.amp_optimizer import AMPOptimizer
 
     if precision in HALF:
         return optim.FP16Optimizer.build_optimizer(cfg, parameters)
-    if precision == "amp":
-        return AMPOptimizer.build_optimizer(cfg, parameters)
     return optim.build_optimizer(cfg.optimizer, parameters)
 
 

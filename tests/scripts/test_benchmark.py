@@ -140,7 +140,7 @@ def test_wrong_backend_is_refused(
         (["--nd", "10,80,3,3"], "--nd: expected B,n,Q,S,m, got 10,80,3,3"),
         (["--threads", "0"], "--threads: invalid positive value: '0'"),
         (["--device", "toaster"], "--device: toaster cannot be used"),
-        (["--precisions", "amp"], "--precisions: fp16, bf16 and amp need --device cuda"),
+        (["--precisions", "bf16"], "--precisions: fp16 and bf16 need --device cuda"),
         (["--cpu-time", "--threads", "2"], "--cpu-time: measures one thread on the CPU only"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

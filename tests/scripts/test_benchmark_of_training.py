@@ -9,7 +9,6 @@ from scripts.benchmark.timing import Timer
 from scripts.benchmark.training import HALF, PRECISIONS, WORKLOADS, Training, tiny
 
 
-@pytest.mark.filterwarnings("ignore:torch.cuda.amp.GradScaler")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_training_steps_in_any_precision(precision: str) -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
