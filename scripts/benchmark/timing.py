@@ -83,31 +83,21 @@ class Settings:
             yield threads
 
     def least_times(self, runs: Mapping[Key, Run]) -> dict[Key, Times]:
-        """See :func:`least_times`."""
-        return least_times(runs, self.repeats, self.seconds)
+        """The least times of several things, one run of each in turn, so that all see the same disturbances.
 
-
-def least_times(runs: Mapping[Key, Run], repeats: int, seconds: float) -> dict[Key, Times]:
-    """The least times of several things, one run of each in turn, so that all see the same disturbances.
-
-    Each round has another order, since a run that follows one of much memory finds less of its own in the caches.
-
-    Args:
-        runs: what to run once.
-        repeats: how often each is run.
-        seconds: a thing that has taken this long runs at most three times.
-    """
-    least: dict[Key, Times] = {}
-    spent = dict.fromkeys(runs, 0.0)
-    orders = random.Random(0)
-    for repeat in range(repeats):
-        for key in orders.sample(list(runs), len(runs)):
-            if repeat >= FEWEST_RUNS and spent[key] > seconds:
-                continue
-            times = runs[key]()
-            spent[key] += sum(times)
-            least[key] = tuple(min(pair) for pair in zip(times, least.get(key, times), strict=True))
-    return least
+        Each round has another order, since a run that follows one of much memory finds less of its own in the caches.
+        """
+        least: dict[Key, Times] = {}
+        spent = dict.fromkeys(runs, 0.0)
+        orders = random.Random(0)
+        for repeat in range(self.repeats):
+            for key in orders.sample(list(runs), len(runs)):
+                if repeat >= FEWEST_RUNS and spent[key] > self.seconds:
+                    continue
+                times = runs[key]()
+                spent[key] += sum(times)
+                least[key] = tuple(min(pair) for pair in zip(times, least.get(key, times), strict=True))
+        return least
 
 
 def passes(

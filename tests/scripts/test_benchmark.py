@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from scripts.benchmark import training
 from scripts.benchmark.cases import Case, axes_of, find_variants, first_of_each_op, measurable
 from scripts.benchmark.command import main
 from scripts.benchmark.memory import megabytes
-from scripts.benchmark.timing import least_times
+from scripts.benchmark.timing import Settings, Timer
 from scripts.benchmark.training import KINDS, WORKLOADS, Workload
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
@@ -179,10 +180,12 @@ def test_least_times_are_of_runs_in_turn() -> None:
 
         return run
 
-    actual = least_times({name: run_of(name, its) for name, its in times.items()}, repeats=4, seconds=15)
+    settings = Settings(Timer(torch.device("cpu")), [torch.float32], [1], repeats=4, seconds=15)
+    actual = settings.least_times({name: run_of(name, its) for name, its in times.items()})
     assert actual == {"slow": (3.0, 7.0), "fast": (0.5, 0.5)}
     rounds = [order[start : start + 2] for start in range(0, 6, 2)]
     assert all(sorted(names) == ["fast", "slow"] for names in rounds) and order[6:] == ["fast"]
     order.clear()
-    least_times({name: run_of(name, itertools.repeat((1.0,))) for name in "abcde"}, repeats=8, seconds=100)
+    longer = replace(settings, repeats=8, seconds=100)
+    longer.least_times({name: run_of(name, itertools.repeat((1.0,))) for name in "abcde"})
     assert len({tuple(order[start : start + 5]) for start in range(0, 40, 5)}) > 4

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,20 +26,30 @@ KIND = {"multi30k": "sup", "ptb": "sup", "ptb_stream": "lstm"}
 
 
 def experiment(
-    server: Server, name: str, out: Path, *options: str, **settings: object
+    server: Server, name: str, out: Path, *options: str, code: int = 0, **settings: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run an experiment with the commands of a server, for one epoch unless told otherwise; None sets nothing."""
+    """Run an experiment with the commands of a server, for one epoch unless told otherwise; None sets nothing.
+
+    It ends with the exit code ``code``.
+    """
     folder = REPOSITORY / "scripts" / "experiments"
     pieces = {"pieces": 60} if name == "multi30k" else {}
     all_settings = {"epochs": 1, **pieces, **settings}
     values = [f"{key}={value}" for key, value in all_settings.items() if value is not None]
     command = ["snakemake", "--snakefile", str(folder / f"{name}.smk"), "--profile", str(folder / "profiles/local")]
-    return subprocess.run(
+    done = subprocess.run(
         [*command, "--directory", str(out), "--cores", "2", *options, "--config", *values],
         capture_output=True,
         text=True,
         env={**server.environment(), "CUDA_VISIBLE_DEVICES": ""},
     )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def planned_trainings(server: Server, name: str, out: Path, **settings: Any) -> set[tuple[str, ...]]:
+    """The words of each fairseq-train that an experiment would run."""
+    return training_commands(experiment(server, name, out, "--dry-run", "--printshellcmds", **settings))
 
 
 def write_corpus(folder: Path, name: str) -> Path:
@@ -74,16 +85,15 @@ def markdown_of(out: Path, name: str) -> str:
 @pytest.mark.parametrize(("name", "score"), [("multi30k", "BLEU"), hostile("ptb_stream", "test ppl")])
 def test_it_runs(tmp_path: Path, name: str, score: str, server: Server) -> None:
     data, out = write_corpus(tmp_path / "my data", name), tmp_path / "my out"
-    done = experiment(server, name, out, data=data, kinds=KIND[name], seeds="1,2")
-    assert done.returncode == 0, done.stdout + done.stderr
+    experiment(server, name, out, data=data, kinds=KIND[name], seeds="1,2")
     assert f"`{score}|data:test" in markdown_of(out, name)
 
 
 def test_it_runs_once(tmp_path: Path, server: Server) -> None:
     """What was complete before is kept, and an interrupted training run continues."""
-    out, settings = tmp_path / "my out", {"data": write_corpus(tmp_path / "my data", "ptb"), "kinds": "sup"}
+    out = tmp_path / "my out"
+    settings: dict[str, Any] = {"data": write_corpus(tmp_path / "my data", "ptb"), "kinds": "sup"}
     first = experiment(server, "ptb", out, **settings, seeds="1,2")
-    assert first.returncode == 0, first.stdout + first.stderr
     text = markdown_of(out, "ptb")
     assert "`test ppl|data:test" in text and first.stdout.endswith(text)
     written = times(out)
@@ -91,7 +101,7 @@ def test_it_runs_once(tmp_path: Path, server: Server) -> None:
     for path in (*run.parent.glob("table*"), *run.glob("*score*"), run / "trained"):
         path.unlink()
     more = experiment(server, "ptb", out, **settings, seeds="1,2")
-    assert more.returncode == 0 and more.stdout.endswith(text)
+    assert more.stdout.endswith(text)
     assert "sup-seed-2: training\n" in more.stderr and "sup-seed-1: training" not in more.stderr
     now = times(out)
     kept = [path for path in written if path.suffix == ".pt" or "sup-seed-1" in path.parts]
@@ -118,8 +128,7 @@ def test_translations_are_compared(tmp_path: Path, server: Server) -> None:
         place.parent.mkdir(parents=True)
         place.write_text(text)
     target = "pieces-60/epochs-1/paired-kinds-tf+sup-seed-1.txt"
-    done = experiment(server, "multi30k", out.parent, target, "--allowed-rules", "compare", data=data, kinds="tf,sup")
-    assert done.returncode == 0, done.stdout + done.stderr
+    experiment(server, "multi30k", out.parent, target, "--allowed-rules", "compare", data=data, kinds="tf,sup")
     result = (out.parent / target).read_text()
     assert "Baseline: pieces-60/epochs-1/tf-seed-1/hypotheses" in result
     assert result.count("100.00 (100.00") == 4
@@ -128,8 +137,7 @@ def test_translations_are_compared(tmp_path: Path, server: Server) -> None:
 def test_a_missing_file(tmp_path: Path, server: Server) -> None:
     data = write_corpus(tmp_path / "data", "ptb")
     (data / "ptb.test.txt").unlink()
-    done = experiment(server, "ptb", tmp_path / "out", data=data)
-    assert done.returncode == 1
+    done = experiment(server, "ptb", tmp_path / "out", code=1, data=data)
     assert "fairseq-stack: error: " in done.stderr and "ptb.test.txt is not a file" in done.stderr
     assert not list((tmp_path / "out").glob("*/corpus"))
 
@@ -144,10 +152,8 @@ def test_a_missing_file(tmp_path: Path, server: Server) -> None:
     ],
     ids=["relative", "kind", "name", "no-trees"],
 )
-def test_mistakes(tmp_path: Path, name: str, settings: dict[str, str], message: str, server: Server) -> None:
-    done = experiment(server, name, tmp_path / "out", **settings)
-    assert done.returncode == 1
-    assert message in done.stderr
+def test_mistakes(tmp_path: Path, name: str, settings: dict[str, Any], message: str, server: Server) -> None:
+    assert message in experiment(server, name, tmp_path / "out", code=1, **settings).stderr
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {".snakemake"}
 
 
@@ -157,10 +163,9 @@ def test_mistakes(tmp_path: Path, name: str, settings: dict[str, str], message: 
 )
 def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server) -> None:
     """Restarts on tiny data are trained, scored, drawn and tabulated; to show fewer of them, none is trained again."""
-    settings = {"languages": "dyck", "limit": 20, "samples": 5, "kinds": "lstm", "seeds": "1,2"}
+    settings: dict[str, Any] = {"languages": "dyck", "limit": 20, "samples": 5, "kinds": "lstm", "seeds": "1,2"}
     settings |= {"rates": "0.01,0.001"} if name == "cfl_2020" else {}
-    done = experiment(server, name, tmp_path, **settings)
-    assert done.returncode == 0, done.stdout + done.stderr
+    experiment(server, name, tmp_path, **settings)
     (folder,) = tmp_path.glob("*-20??/*")
     names = {path.name for path in folder.iterdir()}
     assert names == {"test.md", "valid.md", "lengths.png", "lengths.pdf", "training.png"}

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,8 @@ TABLE_1 = json.loads((SCRIPTS / "hao_2018.json").read_text())
 
 def table_of_trials(tmp_path: Path, server: Server) -> tuple[Path, list[str]]:
     """Train, score and tabulate two trials of a row; return their folder, and the cells of the table that are ours."""
-    settings = {"rows": "xor-buffered-linear", "trials": 2, "limit": 10, "options": '"--output-reading read-first"'}
-    done = experiment(server, "hao_2018", tmp_path, **settings)
-    assert done.returncode == 0, done.stdout + done.stderr
+    settings: dict[str, Any] = {"rows": "xor-buffered-linear", "options": '"--output-reading read-first"'}
+    done = experiment(server, "hao_2018", tmp_path, trials=2, limit=10, **settings)
     folder = tmp_path / "hao-2018" / "epochs-1-limit-10-output-reading-read-first"
     trials = [
         [json.loads((folder / f"xor-buffered-linear/trial-{trial}/{split}.json").read_text()) for trial in (1, 2)]
@@ -60,9 +60,7 @@ def test_a_table(tmp_path: Path, server: Server) -> None:
 def test_a_study(tmp_path: Path, server: Server) -> None:
     """A study of the same networks goes on with the trials of the table."""
     folder, ours = table_of_trials(tmp_path, server)
-    settings = {"tasks": "xor", "networks": "read-first-2n", "trials": 2, "limit": 10}
-    done = experiment(server, "hao_studies", tmp_path, **settings)
-    assert done.returncode == 0, done.stdout + done.stderr
+    experiment(server, "hao_studies", tmp_path, tasks="xor", networks="read-first-2n", trials=2, limit=10)
     study = tmp_path / "hao-studies" / "epochs-1-limit-10-trials-2-networks-read-first-2n" / "xor"
     table = (study / "table.md").read_text()
     row = rf"^\| read-first-2n \| {ours[0]} \| {ours[1]} \| +0 of 2 \| +\| +\d of 2 \|$"

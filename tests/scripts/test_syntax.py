@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ PAIRS = [("ein hund rennt", "hund ein rennt"), ("ein blauer hund rennt", "blauer
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> dict[str, Path]:
+def data(tmp_path: Path) -> dict[str, Any]:
     """The folders that the settings name."""
     folder, draw = tmp_path / "my data", random.Random(1)
     folder.mkdir()
@@ -36,12 +37,11 @@ def data(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.mark.hostile
-def test_it_runs(data: dict[str, Path], tmp_path: Path, server: Server) -> None:
+def test_it_runs(data: dict[str, Any], tmp_path: Path, server: Server) -> None:
     pytest.importorskip("nltk")
-    settings = {"kinds": "tf,pushdown", "seeds": 1, "tree_epochs": 1, "pieces": 40, "pairs": 1, "beam": 2}
+    settings: dict[str, Any] = {"seeds": 1, "tree_epochs": 1, "pieces": 40, "pairs": 1, "beam": 2}
     out = tmp_path / "out"
-    first = experiment(server, "syntax", out, **data, **settings)
-    assert first.returncode == 0, first.stdout + first.stderr
+    experiment(server, "syntax", out, kinds="tf,pushdown", **data, **settings)
     row = r" +\| +[\d,]+ \| +\d+ \| +\d+ s \| +\d+\.\d\d \| +\d+\.\d\d \| +(0|100)\.00 \| +(0|100)\.00 \|$"
     for corpus, shown in {"mikolov": ["tf"], "trees-40": ["tf", "pushdown"]}.items():
         path = out / corpus / "epochs-1" / "pairs-1-beam-2" / "syntax-kinds-tf+pushdown-seeds-1.md"

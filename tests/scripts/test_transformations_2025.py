@@ -10,26 +10,20 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import Server
-from tests.scripts.test_experiments import experiment, training_commands
+from tests.scripts.test_experiments import experiment, planned_trainings
 
 
 def test_it_is_planned(tmp_path: Path, server: Server) -> None:
     """The models of each task have presets."""
-    settings = {
-        "tasks": "question-formation,tense-reinflection",
-        "kinds": "tf,tf-sup,tf-nd,tf-sup-x2,tf-nd-x2,tf-strat",
-    }
-    plan = experiment(server, "transformations_2025", tmp_path, "--dry-run", "--printshellcmds", **settings, seeds=1)
-    assert plan.returncode == 0, plan.stdout + plan.stderr
-    presets = {words[words.index("--arch") + 1] for words in training_commands(plan)}
+    tasks, kinds = "question-formation,tense-reinflection", "tf,tf-sup,tf-nd,tf-sup-x2,tf-nd-x2,tf-strat"
+    trainings = planned_trainings(server, "transformations_2025", tmp_path, tasks=tasks, kinds=kinds, seeds=1)
+    presets = {words[words.index("--arch") + 1] for words in trainings}
     assert len(presets) == 2 * 5  # tf-strat is tf-sup with another stack
 
 
 @pytest.mark.hostile
 def test_it_runs(tmp_path: Path, server: Server) -> None:
-    settings = {"limit": 60, "kinds": "tf-strat", "seeds": "1,2", "epochs": 2}
-    done = experiment(server, "transformations_2025", tmp_path, **settings)
-    assert done.returncode == 0, done.stdout + done.stderr
+    experiment(server, "transformations_2025", tmp_path, limit=60, kinds="tf-strat", seeds="1,2", epochs=2)
     (path,) = tmp_path.glob("transformations-2025/*/table.md")
     share = r" +\d+\.\d ± \d+\.\d \|"
     rest = r" +0\.\d{3} ± 0\.\d{3} \| +0\.\d{3} ± 0\.\d{3} \| +-?\d+\.\d\d ± \d+\.\d\d \|"

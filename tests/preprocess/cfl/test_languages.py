@@ -24,7 +24,6 @@ from .grammar_oracle import short_strings
 from .test_pcfg import assert_chi_square, log_length_probability
 
 CONTEXT_FREE = ["marked-reversal", "unmarked-reversal", "padded-reversal", "dyck", "hardest-cfl"]
-OTHERS = [name for name in LANGUAGES if name not in CONTEXT_FREE]
 
 
 def make(name: str, greatest: int = 100, *, unary_start: bool = False, **parameters: float) -> Distribution:
@@ -92,24 +91,6 @@ def test_probabilities_of_all_strings_of_a_length_sum_to_one(name: str) -> None:
         for i, (word, p) in enumerate(of_length.items()):
             assert math.exp(actual[i]) == pytest.approx(p / total, rel=1e-10)
             assert recogniser(name)(word)
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_uniform_probabilities_against_enumeration(name: str) -> None:
-    """All strings over the vocabulary: those that are recognised are equally likely, others impossible."""
-    distribution, recognise = make(name), recogniser(name)
-    for length in range(2, 8):
-        words = list(itertools.product(distribution.vocabulary, repeat=length))
-        language = [word for word in words if recognise(word)]
-        actual = dict(distribution.log_probabilities(words))
-        possible = {words[i] for i, value in actual.items() if value > -math.inf}
-        if distribution.lengths(length, length):
-            assert possible == set(language)
-            assert {round(value, 12) for value in actual.values() if value > -math.inf} == {
-                round(-math.log(len(language)), 12)
-            }
-        else:
-            assert not possible
 
 
 def test_uniform_samples_follow_the_exact_probabilities() -> None:

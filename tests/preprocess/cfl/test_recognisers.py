@@ -39,7 +39,7 @@ VARIANTS = [*variants(1), *variants(2), *(hostile(*variant) for variant in varia
 
 
 def possible_strings(name: str, number: int, unary_start: bool) -> tuple[list[Word], set[Word]]:
-    """All strings up to a length, and those of them with a probability."""
+    """All strings up to a length, and those of them with a probability; without a grammar it is the same for all."""
     distribution = distribution_of(LANGUAGES[name], parameters_of(name, number), 20, unary_start=unary_start)
     vocabulary = distribution.vocabulary
     greatest = max(n for n in range(1, 13) if len(vocabulary) ** n <= MOST_STRINGS * number**3)
@@ -49,7 +49,10 @@ def possible_strings(name: str, number: int, unary_start: bool) -> tuple[list[Wo
         group = list(itertools.product(vocabulary, repeat=length))
         words += group
         if distribution.lengths(length, length):
-            possible |= {group[i] for i, value in distribution.log_probabilities(group) if value > -math.inf}
+            values = {group[i]: value for i, value in distribution.log_probabilities(group) if value > -math.inf}
+            if LANGUAGES[name].grammar is None:
+                assert list(values.values()) == pytest.approx([-math.log(len(values))] * len(values))
+            possible |= values.keys()
     return words, possible
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,11 +106,6 @@ def first_trees(path: Path, number: int) -> str:
     begins = [line for line, _ in read_trees(path)]
     lines = path.read_text(encoding="utf-8").split("\n")
     return "\n".join(lines[: begins[number] - 1] if number < len(begins) else lines) + "\n"
-
-
-def joined(lines: Iterable[str]) -> list[str]:
-    """All words of lines."""
-    return [word for line in lines for word in line.split(" ")]
 
 
 def cleaned_trees(name: str, reference_data: Path, tmp_path: Path) -> list[Tree]:
