@@ -86,10 +86,8 @@ def test_special_symbols_are_vectors_of_zeros(arch: str, flags: list[str]) -> No
         ("stack_tagger_transformer", "--decoder-embed-dim=6", "^--decoder-attention-heads: expected a divisor of 6"),
         ("stack_tagger_transformer", "--loop-injection", "^--loop-injection has no effect"),
         ("stack_tagger_transformer", "--dropout=1", "^--dropout: expected a probability below 1"),
-        ("stack_tagger_transformer", "--stack-depth-limit=3", "^--stack-depth-limit has no effect"),
         ("stack_tagger_transformer", "--stack-bias", "^--stack-bias has no effect"),
         ("stack_tagger_lstm", "--stack=delta-1-2-2", "^--stack: "),
-        ("stack_tagger_lstm", "--normalize-transitions", "^--normalize-transitions has no effect"),
     ],
 )
 def test_options_that_cannot_be(arch: str, flags: str, message: str) -> None:
