@@ -57,10 +57,6 @@ def pad_prefixes(prefixes: list[Tokens]) -> Tensor:
     return torch.tensor([[*prefix, *[PAD] * (width - len(prefix))] for prefix in prefixes], dtype=torch.long)
 
 
-def plain(results: list[list[dict[str, Any]]]) -> list[list[Tokens]]:
-    return [[tuple(hypothesis["tokens"].tolist()) for hypothesis in result] for result in results]
-
-
 class TestAgainstReference:
     @given(data=st.data())
     @settings(max_examples=100)
@@ -115,51 +111,16 @@ class TestAgainstReference:
             assert_same_hypotheses(result, reference_search(log_probs, beam_size, max_len))
 
 
-class TestScripted:
-    """Small cases that can be followed by hand."""
-
-    WORDS = range(FIRST_WORD, FIRST_WORD + 4)
-    A, B, *_ = WORDS
-
-    def model(self, rows: dict[Tokens, dict[int, float]]) -> ScriptedModel:
-        dictionary = make_dictionary(len(self.WORDS))
-        return ScriptedModel(dictionary, ScriptedTable(len(dictionary), rows))
-
-    def run(
-        self, rows: dict[Tokens, dict[int, float]], prefixes: list[Tokens] | None = None, **options: Any
-    ) -> list[dict[str, Any]]:
-        options = {"min_len": 0, "max_len_b": 5, **options}
-        return search([self.model(rows)], [(EOS,)], prefixes, **options)[0]
-
-    def test_stops_when_the_top_is_finished_unlike_fairseq(self) -> None:
-        rows = {(): {EOS: 0.5, self.A: 0.4, self.B: 0.1}, (self.A,): {EOS: 0.99, self.B: 0.01}}
-        model = self.model(rows)
-        of_fairseq = SequenceGenerator([model], model.decoder.dictionary, beam_size=2, min_len=0, max_len_b=5)
-        expected = of_fairseq.generate([model], make_sample([(EOS,)]))[0]
-        assert plain([expected])[0][0] == (self.A, EOS)  # (log 0.4 + log 0.99) / 2 > log 0.5
-
-        result = self.run(rows, beam_size=2)
-        assert plain([result]) == [[(EOS,)]]
-        assert float(result[0]["score"]) == pytest.approx(math.log(0.5))
-
-    def test_finished_hypothesis_competes_and_wins_later(self) -> None:
-        """EOS is second at first, and first when the other hypothesis has got worse on average."""
-        rows = {(): {self.A: 0.6, EOS: 0.4}, (self.A,): dict.fromkeys(self.WORDS, 0.25)}
-        assert math.log(0.6 * 0.25) / 2 < math.log(0.4)
-        assert plain([self.run(rows, beam_size=2)])[0][0] == (EOS,)
-        assert plain([self.run(rows, beam_size=1)])[0][0] != (EOS,)
-
-    def test_maximal_length_keeps_the_order_of_the_beam(self) -> None:
-        """The top is unfinished and stays first; its closing EOS is free."""
-        rows = {(): {self.A: 0.8, EOS: 0.2}, (self.A,): {self.A: 1.0}, (self.A, self.A): {self.A: 1.0}}
-        best, second = self.run(rows, beam_size=2, max_len_b=3)
-        assert best["tokens"].tolist() == [self.A, self.A, self.A, EOS]
-        assert best["positional_scores"].tolist() == pytest.approx([math.log(0.8), 0.0, 0.0, 0.0])
-        assert float(best["score"]) == pytest.approx(math.log(0.8) / 3)
-        assert not best["finished"]
-        assert second["tokens"].tolist() == [EOS]
-        assert float(second["score"]) == pytest.approx(math.log(0.2))
-        assert second["finished"]
+def test_stops_when_the_top_is_finished_unlike_fairseq() -> None:
+    dictionary, (a, b) = make_dictionary(2), (FIRST_WORD, FIRST_WORD + 1)
+    rows = {(): {EOS: 0.5, a: 0.4, b: 0.1}, (a,): {EOS: 0.99, b: 0.01}}
+    model = ScriptedModel(dictionary, ScriptedTable(len(dictionary), rows))
+    of_fairseq = SequenceGenerator([model], dictionary, beam_size=2, min_len=0, max_len_b=5)
+    expected = of_fairseq.generate([model], make_sample([(EOS,)]))[0]
+    assert expected[0]["tokens"].tolist() == [a, EOS]  # (log 0.4 + log 0.99) / 2 > log 0.5
+    (result,) = search([model], [(EOS,)], beam_size=2, min_len=0, max_len_b=5)
+    assert [hypothesis["tokens"].tolist() for hypothesis in result] == [[EOS]]
+    assert float(result[0]["score"]) == pytest.approx(math.log(0.5))
 
 
 class TestBatching:
