@@ -103,27 +103,6 @@ def test_generation(model: Any, beam: int) -> None:
     assert generated(prompts[:3], use_cache=False) == alone[:3]
 
 
-@torch.no_grad()
-def test_cache(model: Any) -> None:
-    """Tokens are read one by one after prompts of different lengths, whose rows are then left out and repeated."""
-    network, tokenizer = model.model(), model.tokenizer()
-    inputs = tokenizer(texts_for(model.hub, 5, 8), padding=True, return_tensors="pt")
-    further = torch.full((7, 3), 4)
-    index = torch.tensor([4, 0, 0, 3, 1, 1, 4])
-    cache = StackCache()
-    network(**inputs, cache=cache)
-    cache.reorder_cache(index)
-    mask = inputs.attention_mask[index]
-    stepped = []
-    for token in further.split(1, 1):
-        mask = torch.cat([mask, torch.ones_like(token)], 1)
-        stepped.append(network(token, mask, cache=cache).logits)
-    whole = torch.cat([inputs.input_ids[index], further], 1)
-    assert cache.get_seq_length() == whole.size(1)
-    expected = network(whole, mask).logits[:, -3:]
-    assert_normwise_close(torch.cat(stepped, 1), expected, 1e-5)
-
-
 def test_continuing_a_generation(model: Any) -> None:
     network, inputs = model.model(), model.tokenizer()(texts_for(model.hub, 1, 5), return_tensors="pt")
     once = network.generate(**inputs, max_new_tokens=8, do_sample=False, eos_token_id=None)
@@ -156,26 +135,6 @@ def test_training_and_low_precision(model: Any) -> None:
         optimizer.step()
     after = float(single(**inputs, labels=labels).loss.detach())
     assert after < losses[0]
-
-
-def test_round_trip(model: Any, tmp_path: Path) -> None:
-    network, tokens = model.model(), torch.tensor([[2, 4, 4, 4]])
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.mul_(1.25)
-    network.save_pretrained(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "config.json", "generation_config.json", "model.safetensors", "modeling_fairseq_stack.py"
-    }  # fmt: skip
-    loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
-    assert torch.equal(loaded(tokens).logits, network(tokens).logits)
-    assert loaded.config.options() == network.config.options()
-
-
-def test_every_buffer_is_saved(model: Any) -> None:
-    """``from_pretrained`` fills others with garbage."""
-    network = model.model()
-    assert {name for name, _ in network.named_buffers()} <= set(network.state_dict())
 
 
 CONFIGURATIONS = [

@@ -17,7 +17,6 @@ pytest.importorskip("minicons", reason="minicons is not installed")
 from fairseq_stack.hub.surprisals import surprisals
 from tests.documents import Document
 from tests.huggingface.conftest import EXAMPLES, run_without_fairseq
-from tests.huggingface.test_language_models import texts_for
 
 *_, SCORES, CORRECTION = Document("docs/huggingface.md").blocks("python")
 BITS = {"surprisal": True, "base_two": True}
@@ -52,14 +51,6 @@ def test_the_page_without_fairseq(exported: Any, tmp_path: Path) -> None:
     assert_equal(tokens, [[("</s>", 0.0), *row] for row in expected])
     assert_equal(words, [row[:-1] for row in expected])
     assert texts == pytest.approx([-math.log(2) * sum(bits for _, bits in row) for row in expected], abs=1e-5)
-
-
-@pytest.mark.parametrize("name", ["tf-nd-dyck", "lstm-sup-marked-reversal"])
-def test_tokens(name: str, exported: Any) -> None:
-    model = exported(EXAMPLES / name)
-    texts = texts_for(model.hub, 20, 30)
-    expected = [[("</s>", 0.0), *row] for row in ours(model.hub, texts)]
-    assert_equal(scorer_of(model).token_score(texts, eos_token=True, **BITS), expected)
 
 
 @pytest.fixture(scope="module")
