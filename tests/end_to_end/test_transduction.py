@@ -235,21 +235,12 @@ def test_inspect(checkpoint: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("task", "model"),
-    [
-        ("even_pairs", ["--arch", "stack_tagger_lstm", "--decoder-hidden-size", 20, "--lr", 0.02, "--max-epoch", 10]),
-        # Seed 3 learns it in 200 updates; whether 400 are enough for seeds 1 and 2 depends on how the machine rounds.
-        (
-            "reverse_string",
-            ["--arch", "stack_tagger_transformer", "--causal", "--stack-layers", "sdpa,sup-32,sdpa", "--seed", 3],
-        ),
-    ],
-)
-def test_taggers_learn(task: str, model: list[Any], tmp_path: Path) -> None:
-    """In 400 updates, or 1,000 of an LSTM, on strings of 1 to 10 symbols."""
+def test_a_tagger_learns(tmp_path: Path) -> None:
+    """In 1,000 updates, on strings of 1 to 10 symbols."""
     lengths = ["--max-length", 10, "--test-min-length", 1, "--test-max-length", 10]
-    data = prepare(tmp_path / "data", task, "--train-size", 4000, "--valid-size", 100, "--test-size", 100, *lengths)
-    options = ["--optimizer", "adam", "--lr", 0.002, "--batch-size", 40, "--max-epoch", 4, *model, "--no-save"]
+    sizes = ["--train-size", 4000, "--valid-size", 100, "--test-size", 100]
+    data = prepare(tmp_path / "data", "even_pairs", *sizes, *lengths)
+    model = ["--arch", "stack_tagger_lstm", "--decoder-hidden-size", 20, "--lr", 0.02]
+    options = ["--optimizer", "adam", "--batch-size", 40, "--max-epoch", 10, *model, "--no-save"]
     trained = run("train", data / "data-bin", *TRAINING, *options, "--save-dir", tmp_path)
     assert accuracies(trained.log)[-1] > 95
