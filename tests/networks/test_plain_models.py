@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +10,8 @@ import torch
 from torch import nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import load
 from fairseq_stack.models.plain import plain_model
 from fairseq_stack.models.transformer.plain import REFUSED
-from tests.conftest import REPOSITORY
 from tests.models.building import (
     DICTIONARY,
     build_language_model,
@@ -201,28 +198,3 @@ def test_refused_models() -> None:
     ensemble.models = nn.ModuleList([model, model])
     with pytest.raises(UserError, match="expected one model, got an ensemble of 2"):
         plain_model(ensemble)
-
-
-TRAINED = [
-    path.parent for path in sorted((REPOSITORY / "examples/models").glob("*/checkpoint_best.pt"))
-    if path.parent.name.startswith(("lstm", "tf"))
-]  # fmt: skip
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("folder", TRAINED, ids=lambda folder: folder.name)
-def test_trained_models(folder: Path) -> None:
-    hub = load(folder)
-    model, dictionary = hub.models[0].double(), hub.tgt_dict
-    plain = plain_model(hub)
-    symbols = list(range(dictionary.nspecial, dictionary.nspecial + 2))
-    tokens = torch.tensor([[dictionary.eos(), *symbols * 8]])
-    if hasattr(model, "encoder"):
-        source = torch.tensor([[*symbols * 5, dictionary.eos()]])
-        assert_same_logits(plain, model, source, tokens)
-    else:
-        assert_same_logits(plain, model, tokens)
-
-
-def test_there_are_trained_models() -> None:
-    assert len(TRAINED) > 6
