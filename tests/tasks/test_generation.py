@@ -57,12 +57,10 @@ def assert_same(actual: Hypotheses, expected: Hypotheses) -> None:
     assert [score for _, score in actual] == pytest.approx([score for _, score in expected], abs=1e-4)
 
 
-@pytest.mark.parametrize("command", ["generate", "interactive"])
-def test_translation(corpora: Corpora, translation_model: Path, command: str) -> None:
+def test_translation(corpora: Corpora, translation_model: Path) -> None:
     options = ["--path", translation_model, *TASK, *SEARCH, *COMPUTING]
     sentences = (corpora.text / "test.src").read_text()
-    buffer = ["--buffer-size", 10] if command == "interactive" else []
-    outputs = hypotheses(run(command, corpora.translation, *options, "--batch-size", 4, *buffer, stdin=sentences))
+    outputs = hypotheses(run("generate", corpora.translation, *options, "--batch-size", 4))
     (model,), _, task = checkpoint_utils.load_model_ensemble_and_task([str(translation_model)])
     model.eval()
     for number, line in enumerate(sentences.splitlines()):

@@ -21,7 +21,6 @@ from fairseq_stack.modules import (
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
 from fairseq_stack.tasks._carried import CarriedStates, as_plain, from_plain
 from fairseq_stack.tasks._streams import EOS_WORD, Segments, TextStream
-from fairseq_stack_preprocess.lm import text_corpus
 
 LETTERS = "abcdefghijklm"
 
@@ -51,10 +50,6 @@ def read(segments: Segments, dictionary: Dictionary) -> list[tuple[list[str], li
         inputs = segment["net_input"]["src_tokens"]
         segments_read.append((words_of(inputs, dictionary), words_of(segment["target"], dictionary)))
     return segments_read
-
-
-def test_the_mark_at_ends_of_sentences_is_that_of_prepare() -> None:
-    assert EOS_WORD == text_corpus.END
 
 
 def test_rows_and_segments() -> None:
