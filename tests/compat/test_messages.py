@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import textwrap
 
 import pytest
@@ -88,7 +87,3 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
 )
 def test_other_errors_are_left_as_they_are(error: Exception) -> None:
     assert messages.message_of(error) is None
-
-
-def test_user_errors_travel_between_processes() -> None:
-    assert str(pickle.loads(pickle.dumps(UserError("--a: wrong")))) == "--a: wrong"

@@ -35,7 +35,6 @@ def assert_refused(message: str, command: str, *arguments: Any, save_dir: Path |
 
 MODELS = {"translation": TRANSLATION, "language_modeling": LANGUAGE_MODEL}
 MISTAKES: list[tuple[str, list[Any], str]] = [
-    ("language_modeling", ["--stack-layers", "sdpa,spda"], "--stack-layers: layer list 'sdpa,spda': "),
     ("language_modeling", ["--adaptive-input"], "no character embeddings and no adaptive input"),
     ("translation", ["--stack-decoder-layers", "sup"], "--stack-decoder-layers: layer list 'sup': "),
     ("translation", ["--compact-vocab", "--adaptive-softmax-cutoff", "4,6"], "--compact-vocab and --adaptive-softmax"),

@@ -57,13 +57,12 @@ def test_several_prompts_with_a_beam(pushdown_model: Path, beam: int) -> None:
     ("options", "problem"),
     [
         ([*PUSHDOWN, "--task", "language_modeling"], "learns from parses: expected --task pushdown_language_"),
-        ([*PUSHDOWN, "--stack-layers", "pushdow"], "--stack-layers: layer list 'pushdow'"),
         ([*PUSHDOWN, "--decoder-attention-heads", 3], "expected a multiple of --decoder-attention-heads 3, got 16"),
         ([*PUSHDOWN, "--pushdown-depths", 0], "--pushdown-depths: expected at least 1, got 0"),
         ([*PUSHDOWN, "--pushdown-parametrization", "equations", "--attachment-size", 4], "--attachment-size and "),
         ([*LANGUAGE_MODEL, "--stack-layers", "sdpa,pushdown"], "it needs --arch pushdown_transformer_lm"),
     ],
-    ids=["task", "layers", "heads", "depths", "head", "model"],
+    ids=["task", "heads", "depths", "head", "model"],
 )
 def test_errors(treebank: Path, tmp_path: Path, options: list[Any], problem: str) -> None:
     with pytest.raises(UserError, match=problem):

@@ -16,8 +16,6 @@ from fairseq import checkpoint_utils
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.surprisals import surprisals
-from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
-from fairseq_stack.ops import NondeterministicStackState
 from fairseq_stack.tasks._carried import CarriedStates
 from fairseq_stack.tasks.truncated_bptt import TASK
 from tests.documents import Document
@@ -224,15 +222,8 @@ def test_continues_a_prefix(stream: Path, stream_model: Path) -> None:
         run("interactive", stream, "--task", "language_modeling", *options, stdin="a b\n")
 
 
-def limited(self: AutomatonStackAttention, batch_size: int) -> NondeterministicStackState:
-    """The initial state of a stack that remembers 35 steps."""
-    return NondeterministicStackState.initial(
-        self.bottom(), batch_size=batch_size, num_states=self.num_states, num_symbols=self.num_symbols, window=35
-    )
-
-
 @pytest.mark.hostile
-@pytest.mark.parametrize("stack", ["none", "nd-2-2-3"])
+@pytest.mark.parametrize("stack", ["none", "nd-2-2-3@35"])
 def test_a_long_stream_trains_in_constant_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: str) -> None:
     """What a process holds after 10^5 tokens, in one row, is what it held after a tenth of them, but for noise."""
     draw = random.Random(1)
@@ -248,7 +239,6 @@ def test_a_long_stream_trains_in_constant_memory(tmp_path: Path, monkeypatch: py
 
     kept = CarriedStates.keep
     monkeypatch.setattr(CarriedStates, "keep", keep)
-    monkeypatch.setattr(AutomatonStackAttention, "initial_state", limited)
     command = [*BARE, "--stack", stack, *TRAINING, "--batch-size", 1, "--max-epoch", 1, "--disable-validation"]
     run("train", tmp_path / "data", *command, "--save-dir", tmp_path / "model")
     segments = len(resident)

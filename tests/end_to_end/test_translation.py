@@ -46,13 +46,6 @@ def test_train_validate_generate(
     assert any(f"Translated {SPLITS['test']} sentences" in line for line in generated.log)
 
 
-def test_interactive_agrees_with_generate(corpora: Corpora, translation_model: Path) -> None:
-    generated = run("generate", corpora.translation, "--path", translation_model, *GENERATION)
-    options = ["--path", translation_model, *GENERATION, "--batch-size", 1]
-    answered = run("interactive", corpora.translation, *options, stdin=(corpora.text / "test.src").read_text())
-    assert answered.hypotheses() == generated.hypotheses()
-
-
 FLAGS: dict[str, list[Any]] = {
     "fp16": ["--memory-efficient-fp16", *SMOOTHED_COMPACT, "--share-all-embeddings"],
     "layer-drop": ["--encoder-layerdrop", 0.5, "--decoder-layerdrop", 0.5],
