@@ -103,19 +103,6 @@ def test_pieces_equal_the_whole(name: str) -> None:
 
 @torch.no_grad()
 @each_model
-def test_rows_do_not_depend_on_the_batch(name: str) -> None:
-    model = MODELS[name]()
-    if isinstance(model, Translator):
-        pytest.skip("each row has its own source")
-    tokens = batch(8, 5, 3, left=True)
-    whole = model(tokens)
-    for row, logits in zip(tokens, whole, strict=True):
-        row_alone = row[row.ne(PAD)][None]
-        assert_normwise_close(logits[row.ne(PAD)][None], model(row_alone), 1e-11)
-
-
-@torch.no_grad()
-@each_model
 def test_padding_within_a_sequence(name: str) -> None:
     """On the right of a prompt, and in the middle of what follows it: tokens after it continue the sequence."""
     model = MODELS[name]()

@@ -15,12 +15,6 @@ DICTIONARY = make_dictionary(5)
 SIZE = "--decoder-hidden-size=6"
 
 
-def test_stacks_side_by_side() -> None:
-    lstm = build_language_model("stack_lstm_lm", DICTIONARY, SIZE, "--stack=2xsup-3+nd-1-2-2").decoder.lstm
-    assert [stack.reading_size for stack in lstm.stacks] == [3, 3, 4]
-    assert lstm.gates.in_features == len(DICTIONARY) + 10 + 6
-
-
 def test_stacks_with_limited_memory() -> None:
     stack = "--stack=nd-1-2-2@4+ns-1-2@35+ns-1-2"
     lstm = build_language_model("stack_lstm_lm", DICTIONARY, SIZE, stack, "--original-bottom").decoder.lstm
@@ -37,14 +31,6 @@ def test_shared_embeddings_have_the_size_of_the_hidden_state(compact: list[str])
     assert decoder.embed_tokens.weight.shape == (rows, 6)
     assert decoder.output_projection.bias is not None
     assert isinstance(decoder.output_projection, CompactOutput if compact else nn.Linear)
-
-
-def test_shared_embeddings_have_the_size_of_what_the_output_layer_reads() -> None:
-    flags = [SIZE, "--stack=sup-6+nd-2-2-3", "--push-hidden-state", "--reading-in-output"]
-    decoder = build_language_model("stack_lstm_lm", DICTIONARY, *flags, "--share-decoder-input-output-embed").decoder
-    assert decoder.embed_tokens.weight is decoder.output_projection.weight
-    assert decoder.embed_tokens.embedding_dim == decoder.lstm.input_size == 6 + 6 + 12
-    assert decoder.lstm.gates.in_features == decoder.lstm.input_size + 6 + 12 + 6
 
 
 def test_layers_have_the_dropout_of_the_output() -> None:

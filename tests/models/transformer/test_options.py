@@ -10,21 +10,6 @@ DICTIONARY = make_dictionary(5)
 SMALL = ("--decoder-embed-dim=16", "--decoder-ffn-embed-dim=16", "--decoder-attention-heads=2", "--decoder-layers=3")
 
 
-@pytest.mark.parametrize("flags", [(), ("--decoder-normalize-before",)], ids=["default", "flag"])
-def test_language_models_are_pre_norm(flags: tuple[str, ...]) -> None:
-    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
-    assert all(layer.normalize_before for layer in model.decoder.layers)
-    assert model.decoder.layer_norm is not None
-    assert model.decoder.project_in_dim is model.decoder.project_out_dim is None
-
-
-def test_the_layer_list_sets_the_depth() -> None:
-    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, "--stack-layers=sdpa,2xsup-3")
-    assert len(model.decoder.layers) == 3
-    kinds = [type(layer.self_attn).__name__ for layer in model.decoder.layers]
-    assert kinds == ["MultiheadAttention", "StackSelfAttention", "StackSelfAttention"]
-
-
 def test_the_depth_of_stacks_is_limited() -> None:
     flags = "--stack-encoder-layers=sup-3,sdpa", "--stack-decoder-layers=sup-3,nd-2-2-3", "--stack-depth-limit=7"
     model = build_translation_model("stack_transformer_tf_small", DICTIONARY, *flags)
