@@ -119,11 +119,6 @@ def test_wrong_attachments(corpus: Path, tmp_path: Path, lines: list[str], probl
         batch_of(task_of(corpus, attachments=str(tmp_path)), [0])
 
 
-def test_no_attachments(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"train\.attach is not a file: expected attachments as .* with --attachments$"):
-        batch_of(task_of(corpus, attachments=str(tmp_path)), [0])
-
-
 @pytest.mark.parametrize(
     ("option", "problem"),
     [

@@ -11,12 +11,7 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
-from fairseq_stack.tasks import (
-    StackLanguageModelingConfig,
-    StackLanguageModelingTask,
-    StackTranslationConfig,
-    StackTranslationTask,
-)
+from fairseq_stack.tasks import StackTranslationConfig, StackTranslationTask
 from tests.search.reference import ScriptedModel, ScriptedTable, make_dictionary
 
 DICTIONARY = make_dictionary(2)
@@ -24,29 +19,22 @@ MODELS: list[Any] = [ScriptedModel(DICTIONARY, ScriptedTable(len(DICTIONARY)))]
 IGNORED = {"lenpen": 0.6, "sampling": True, "constraints": "ordered"}
 
 
-def task_of(name: str, beam_search: str = "length-normalized") -> Any:
-    if name == "translation":
-        return StackTranslationTask(StackTranslationConfig(beam_search=beam_search), DICTIONARY, DICTIONARY)
-    return StackLanguageModelingTask(StackLanguageModelingConfig(beam_search=beam_search), DICTIONARY)
+def task_of(beam_search: str = "length-normalized") -> Any:
+    return StackTranslationTask(StackTranslationConfig(beam_search=beam_search), DICTIONARY, DICTIONARY)
 
 
-both_tasks = pytest.mark.parametrize("task", ["translation", "language-modeling"])
-
-
-@both_tasks
-def test_options_arrive(task: str) -> None:
+def test_options_arrive() -> None:
     args = GenerationConfig(beam=3, max_len_a=1.5, max_len_b=7, min_len=2, unkpen=0.5, temperature=2.0, nbest=2)
     extra = {"lm_model": None, "lm_weight": 0.0}  # what fairseq-generate passes without --lm-path
-    generator = task_of(task).build_generator(MODELS, args, extra_gen_cls_kwargs=extra)
+    generator = task_of().build_generator(MODELS, args, extra_gen_cls_kwargs=extra)
     assert type(generator) is LengthNormalizedBeamSearchGenerator
     assert (generator.beam_size, generator.max_len_a, generator.max_len_b) == (3, 1.5, 7)
     assert (generator.min_len, generator.unk_penalty, generator.temperature) == (2, 0.5, 2.0)
 
 
-@both_tasks
 @pytest.mark.parametrize("args", [Namespace(), GenerationConfig()], ids=["namespace", "config"])
-def test_defaults_are_those_of_fairseq(task: str, args: Any) -> None:
-    ours, theirs = (task_of(task, *choice).build_generator(MODELS, args) for choice in ((), ("fairseq",)))
+def test_defaults_are_those_of_fairseq(args: Any) -> None:
+    ours, theirs = (task_of(search).build_generator(MODELS, args) for search in ("length-normalized", "fairseq"))
     assert type(theirs) is SequenceGenerator
     for name in ("beam_size", "max_len_a", "max_len_b", "min_len", "unk_penalty", "temperature"):
         assert getattr(ours, name) == getattr(theirs, name)
@@ -56,7 +44,7 @@ def test_defaults_are_those_of_fairseq(task: str, args: Any) -> None:
 def test_refuses_what_it_would_ignore(option: str, value: Any) -> None:
     flag = f"--{option.replace('_', '-')} {value}"
     with pytest.raises(ValueError, match=f"--beam-search length-normalized cannot .*: {flag};"):
-        task_of("translation").build_generator(MODELS, Namespace(**{option: value}))
+        task_of().build_generator(MODELS, Namespace(**{option: value}))
 
 
 @pytest.mark.parametrize(
@@ -71,4 +59,4 @@ def test_refuses_what_it_would_ignore(option: str, value: Any) -> None:
 )
 def test_refuses_arguments_it_would_ignore(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="cannot be combined with"):
-        task_of("translation").build_generator(MODELS, Namespace(), **arguments)
+        task_of().build_generator(MODELS, Namespace(), **arguments)
