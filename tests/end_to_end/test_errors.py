@@ -111,11 +111,6 @@ class TestOtherArchitecture:
         command = [corpora.translation, *TRANSLATION, *layers, *TRAINING, "--restore-file", translation_model]
         assert_refused(message, "train", *command, save_dir=tmp_path)
 
-    def test_language_model(self, corpora: Corpora, language_model: Path, tmp_path: Path) -> None:
-        message = "Error(s) in loading state_dict for StackTransformer: Missing key(s) in state_dict"
-        command = [corpora.translation, *TRANSLATION, *TRAINING, "--restore-file", language_model]
-        assert_refused(message, "train", *command, save_dir=tmp_path)
-
     def test_use_for_another_task(self, corpora: Corpora, translation_model: Path, language_model: Path) -> None:
         message = "stack_transformer translates: expected --task translation, got LanguageModelingTask"
         assert_refused(message, "eval-lm", corpora.language_modeling, "--path", translation_model, *SCORING)

@@ -13,7 +13,6 @@ import pytest
 from fairseq_stack import cli
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, BARE_RECURRENT, TRAINING, run
-from tests.helpers import hostile
 
 
 def inspect(*arguments: Any) -> int:
@@ -63,16 +62,7 @@ def test_stacks_of_an_lstm(corpora: Corpora, tmp_path: Path, capsys: pytest.Capt
     )
 
 
-@pytest.mark.parametrize(
-    ("shown", "text"),
-    [
-        ("operations", "a"),
-        ("transitions", "a"),
-        hostile("operations", "a b c d " * 9),
-        hostile("runs", "a"),
-        ("runs", "a b c d " * 9),
-    ],
-)
+@pytest.mark.parametrize(("shown", "text"), [("transitions", "a"), ("runs", "a b c d " * 9)])
 def test_other_pictures(
     translation_model: Path, tmp_path: Path, shown: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,21 +96,6 @@ def test_when_a_word_is_predicted(pushdown_model: Path, hub: LanguageModelHub, t
     assert record["brackets"] == "(a b) c"
 
 
-@pytest.mark.parametrize(
-    ("suffix", "options"),
-    [
-        (".svg", ["--show", "tree", "--runs", 2]),
-        (".png", ["--show", "tree", "--tree", "(a b) c (d a)"]),
-    ],
-    ids=["trees", "given"],
-)
-def test_pictures(pushdown_model: Path, tmp_path: Path, suffix: str, options: list[Any]) -> None:
-    pytest.importorskip("matplotlib")
-    output = tmp_path / f"picture{suffix}"
-    assert inspect(pushdown_model, "--text", TEXT, *options, "--output", output) == 0
-    assert output.read_bytes().startswith({".png": b"\x89PNG", ".svg": b"<?xml"}[suffix])
-
-
 def test_unknown_words_are_named(pushdown_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = ["--text", "a zebra <unk> b", "--output", str(tmp_path / "parse.txt")]
     assert inspect(pushdown_model, *text) == 0

@@ -52,11 +52,8 @@ def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, name: str) -> None
     assert any(f"Evaluated {num_tokens} tokens" in line for line in scored.log)
 
 
-@pytest.mark.parametrize("task", [
-    ["language_modeling"], ["stack_language_modeling", "--beam-search", "length-normalized"]
-], ids=["fairseq", "length-normalized"])  # fmt: skip
-def test_generate_with_prefixes(corpora: Corpora, recurrent_model: Path, task: list[str]) -> None:
-    options = ["--task", *task, *SENTENCES, "--path", recurrent_model, *GENERATION, "--prefix-size", 2]
+def test_generate_with_prefixes(corpora: Corpora, recurrent_model: Path) -> None:
+    options = ["--task", "language_modeling", *SENTENCES, "--path", recurrent_model, *GENERATION, "--prefix-size", 2]
     continued = run("generate", corpora.language_modeling, *options).hypotheses()
     sentences = (corpora.text / "test.src").read_text().splitlines()
     assert sorted(continued) == list(range(SPLITS["test"]))

@@ -20,7 +20,7 @@ from fairseq_stack.models import StackTransformer, StackTransformerLanguageModel
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
 from tests.conftest import REPOSITORY
 from tests.end_to_end.conftest import Corpora
-from tests.end_to_end.fairseq_commands import GENERATION, SENTENCES, TRAINING, TRANSLATION, run
+from tests.end_to_end.fairseq_commands import GENERATION, TRAINING, TRANSLATION, run
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 STRINGS = ["a b", "c d a", "b"]
@@ -67,17 +67,6 @@ def test_score_translations_as_fairseq_validate(corpora: Corpora, handed_on: Pat
     assert mean_loss(scores) == pytest.approx(expected, abs=2e-3)  # printed with three decimals
     one = translator.score(sources[3], targets[3])
     assert one["positional_scores"].tolist() == pytest.approx(scores[3]["positional_scores"].tolist(), abs=1e-5)
-
-
-def test_score_sentences_as_fairseq_eval_lm(corpora: Corpora, handed_on: Path, scorer: LanguageModelHub) -> None:
-    sentences = (corpora.text / "test.src").read_text().splitlines()
-    path = handed_on / "lm" / "checkpoint_last.pt"
-    options = ["--path", path, "--gen-subset", "test", *SENTENCES[:2], "--cpu"]
-    (expected,) = run("eval-lm", corpora.language_modeling, *options).validation_losses()
-    scores = scorer.score(sentences)
-    assert [len(score["positional_scores"]) for score in scores] == [len(line.split()) + 1 for line in sentences]
-    assert mean_loss(scores) == pytest.approx(expected, abs=2e-3)
-    assert scorer.score(sentences[3])["score"].item() == pytest.approx(scores[3]["score"].item(), abs=1e-5)
 
 
 def test_unknown_words_are_named(scorer: LanguageModelHub, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,8 +11,6 @@ import pytest
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import (
     BARE_TRANSLATION,
-    DECODER,
-    ENCODER,
     GENERATION,
     SMOOTHED_COMPACT,
     TRAINING,
@@ -20,28 +18,21 @@ from tests.end_to_end.fairseq_commands import (
     run,
 )
 
-MODELS = {  # encoder, decoder, options of the vocabulary
-    "stacks-only": ("sup-4", "2xnd-1-2-3", [*SMOOTHED_COMPACT, "--share-all-embeddings"]),
-    "mixed": (ENCODER, DECODER, []),
-}
 
-
-@pytest.mark.parametrize(("encoder", "decoder", "vocabulary"), MODELS.values(), ids=MODELS)
-def test_train_validate_generate(
-    corpora: Corpora, tmp_path: Path, encoder: str, decoder: str, vocabulary: list[Any]
-) -> None:
-    task = "stack_translation" if vocabulary else "translation"
-    layers = ["--stack-encoder-layers", encoder, "--stack-decoder-layers", decoder, "--task", task]
-    data, model = corpora.translation, tmp_path / "checkpoint_last.pt"
-    trained = run("train", data, *BARE_TRANSLATION, *layers, *vocabulary, *TRAINING, "--save-dir", tmp_path)
+def test_train_validate_generate(corpora: Corpora, tmp_path: Path) -> None:
+    """A model without attention, with a compact vocabulary; tests/kinds/test_kinds.py trains all kinds of layers."""
+    task, data, model = ["--task", "stack_translation"], corpora.translation, tmp_path / "checkpoint_last.pt"
+    layers = ["--stack-encoder-layers", "sup-4", "--stack-decoder-layers", "2xnd-1-2-3"]
+    options = [*BARE_TRANSLATION, *task, *layers, *SMOOTHED_COMPACT, "--share-all-embeddings", *TRAINING]
+    trained = run("train", data, *options, "--save-dir", tmp_path)
     assert len(trained.training_losses()) == len(trained.validation_losses()) == 2
     assert all(map(math.isfinite, trained.training_losses() + trained.validation_losses()))
     assert trained.training_losses()[1] < trained.training_losses()[0]
 
-    validated = run("validate", data, "--task", task, "--path", model, "--batch-size", 4, "--cpu", "--num-workers", 0)
+    validated = run("validate", data, *task, "--path", model, "--batch-size", 4, "--cpu", "--num-workers", 0)
     assert validated.validation_losses() == pytest.approx(trained.validation_losses()[-1:], abs=0.0011)
 
-    generated = run("generate", data, "--task", task, "--path", model, *GENERATION)
+    generated = run("generate", data, *task, "--path", model, *GENERATION)
     assert sorted(generated.hypotheses()) == list(range(SPLITS["test"]))
     assert any(f"Translated {SPLITS['test']} sentences" in line for line in generated.log)
 
