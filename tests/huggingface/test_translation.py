@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import torch
 
 pytest.importorskip("transformers")
 
-from transformers import AutoModelForSeq2SeqLM
 
 from fairseq_stack.huggingface.export import TARGET_TOKENIZER
 from tests.helpers import assert_normwise_close
@@ -83,7 +81,7 @@ def test_translation(model: Any, beam: int) -> None:
     assert translated(sentences[:2], use_cache=False) == expected[:2]
 
 
-def test_training(model: Any, tmp_path: Path) -> None:
+def test_training(model: Any) -> None:
     sources = model.tokenizer()(sentences_for(model.hub), padding=True, return_tensors="pt")
     network, start = model.model(), torch.full((len(sources.input_ids), 1), 2)
     (possible,) = network(**sources, decoder_input_ids=start).logits[0, 0].isfinite().nonzero(as_tuple=True)
@@ -97,7 +95,3 @@ def test_training(model: Any, tmp_path: Path) -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < losses[0]
-    network.save_pretrained(tmp_path)
-    loaded = AutoModelForSeq2SeqLM.from_pretrained(tmp_path)
-    with torch.no_grad():
-        assert torch.equal(loaded(**sources, labels=labels).logits, network(**sources, labels=labels).logits)
