@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,24 +53,6 @@ def test_equal_to_rounding(dtype: torch.dtype, amsgrad: bool, weight_decay: floa
         torch.testing.assert_close(one, other)
         torch.testing.assert_close(states(fused), states(plain))
     assert [state["step"] for state in states(fused)] == [6, 6, 5, 6, 6]
-
-
-@pytest.mark.parametrize("first", [Adam.step, one_by_one])
-def test_states_can_be_read_both_ways(first: Any) -> None:
-    """Three updates by one, three by the other from its saved state, as from a checkpoint."""
-    second = one_by_one if first is Adam.step else Adam.step
-    one, other = parameters(), parameters()
-    begun, plain = Adam(one), Adam(other)
-    for update in range(6):
-        if update == 3:
-            saved = copy.deepcopy(begun.state_dict())
-            begun = Adam(one)
-            begun.load_state_dict(saved)
-        for optimizer, these, step in ((begun, one, first if update < 3 else second), (plain, other, one_by_one)):
-            set_gradients(these, update)
-            step(optimizer)
-    torch.testing.assert_close(one, other)
-    torch.testing.assert_close(begun.state_dict(), plain.state_dict())
 
 
 def test_other_types_are_updated_one_by_one() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from fairseq import criterions
-from fairseq.data import Dictionary
 from torch import nn
 
 from fairseq_stack.models.vocabulary import (
@@ -13,7 +12,6 @@ from fairseq_stack.models.vocabulary import (
     CompactVocabulary,
     End,
     compact_embedding,
-    fingerprint,
     new_table,
 )
 from tests.helpers import assert_normwise_close
@@ -160,16 +158,6 @@ def test_a_recurrent_model_ignores_the_first_token_and_reads_no_end() -> None:
         model(torch.tensor([[EOS, FIRST, EOS]]))
     with pytest.raises(ValueError, match=r"'<unk>' is in the data.*train with --compact-vocab-unk"):
         model(torch.tensor([[PAD, EOS, UNK]]))
-
-
-def test_fingerprints_tell_dictionaries_apart() -> None:
-    other = Dictionary()
-    for word in reversed(range(WORDS)):
-        other.add_symbol(f"w{word}")
-    other.pad_to_multiple_(4)
-    assert len(other) == len(DICTIONARY)
-    assert fingerprint(other) != fingerprint(DICTIONARY)
-    assert fingerprint(DICTIONARY) == fingerprint(make_dictionary(WORDS, multiple_of=4))
 
 
 def test_an_encoder_that_shares_its_table_with_nothing_has_no_rows_to_spare() -> None:

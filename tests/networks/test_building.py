@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
-import json
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -100,11 +98,6 @@ def test_networks_can_be_copied_pickled_and_converted(name: str) -> None:
     is_symbol = tokens[0].ne(1)
     assert_normwise_close(network.double()(*tokens)[is_symbol], logits[is_symbol], 1e-4)
     assert_normwise_close(network.bfloat16()(*tokens)[is_symbol], logits[is_symbol], 0.1)
-
-
-@pytest.mark.parametrize("options", [TransformerOptions(), LSTMOptions()])
-def test_options_survive_json(options: Any) -> None:
-    assert type(options)(**json.loads(json.dumps(dataclasses.asdict(options)))) == options
 
 
 @pytest.mark.parametrize(("build", "message"), [
