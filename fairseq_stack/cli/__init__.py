@@ -1,13 +1,13 @@
 """The command ``fairseq-stack``: what fairseq's own commands lack.
 
-Each subcommand is a module of this package with ``add_parser(subparsers)``, which declares its options and sets as the
-default of ``run`` the function that takes the parsed arguments and returns the exit code. :data:`SUBCOMMANDS` lists
-them; only the one that is asked for is imported.
+Each subcommand is a module of this package with its name: ``SUMMARY`` is its line in the help of the command,
+``DESCRIPTION`` and ``EXAMPLE`` are the beginning and the end of its own help, ``add_arguments(parser)`` declares its
+options, and ``run(args)`` takes the parsed ones and returns the exit code. :data:`SUBCOMMANDS` lists them; only the one
+that is asked for is imported.
 
-Begin with :mod:`.arguments` (the parser, and the class of subcommands with something in common). Two families have a
-contract of their own: :mod:`.evaluation` for the commands ``evaluate-...``, and :mod:`.plot.figures` for the figures of
-``plot``. What subcommands share is in :mod:`.checkpoint` (how a model is named and loaded) and :mod:`.sentence_options`
-(how sentences of English are scored). ``prepare``, ``inspect`` and ``plot`` are packages.
+What subcommands share is in :mod:`.arguments` (the parser), :mod:`.checkpoint` (how a model is named and loaded),
+:mod:`.evaluation` (the commands ``evaluate-...``), :mod:`.sentence_options` (how sentences of English are scored) and
+:mod:`.plot.figures` (the figures of ``plot``). ``prepare``, ``inspect`` and ``plot`` are packages.
 
 This package may import everything, and nothing imports it. Modules import what takes long to load (torch, fairseq)
 inside functions, so that the command starts at once and mistakes in arguments are said at once. The scores themselves
@@ -27,7 +27,7 @@ from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
 from ..errors import HOW_TO_INSTALL, UserError, missing_package
-from .arguments import USER_ERROR, Parser, in_one_line
+from .arguments import USER_ERROR, Parser, add_subcommand, in_one_line
 
 PROGRAM = "fairseq-stack"
 
@@ -73,7 +73,7 @@ def build_parser(names: Sequence[str] = SUBCOMMANDS) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     subparsers = parser.add_subparsers(title="subcommands", metavar="SUBCOMMAND", required=True)
     for name in names:
-        importlib.import_module(f".{name.replace('-', '_')}", __name__).add_parser(subparsers)
+        add_subcommand(subparsers, importlib.import_module(f".{name.replace('-', '_')}", __name__))
     return parser
 
 

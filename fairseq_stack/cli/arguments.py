@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NoReturn, TypeAlias
+from types import ModuleType
+from typing import Any, NoReturn
 
 from fairseq_stack_preprocess.errors import require_at_least, require_at_most
 
 USER_ERROR = 2
 """Exit code after a mistake of the user."""
-
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""The object to which ``add_parser`` of a subcommand adds its parser."""
 
 
 def in_one_line(message: str) -> str:
@@ -68,31 +65,10 @@ def _number(least: int, most: int | None) -> type[argparse.Action]:
     return Number
 
 
-class Subcommand(ABC):
-    """A command of ``fairseq-stack``.
-
-    Attributes:
-        name: its name.
-        summary: its line in the help of the command that it belongs to.
-        description: the beginning of its own help.
-        example: the end of its own help.
-    """
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    description: ClassVar[str]
-    example: ClassVar[str]
-
-    @abstractmethod
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the arguments."""
-
-    @abstractmethod
-    def run(self, args: argparse.Namespace) -> int:
-        """Run the command, and return the exit code."""
-
-    def add_parser(self, subparsers: Subparsers) -> None:
-        """Declare the subcommand."""
-        parser = subparsers.add_parser(self.name, help=self.summary, description=self.description, epilog=self.example)
-        self.add_arguments(parser)
-        parser.set_defaults(run=self.run)
+def add_subcommand(subparsers: Any, module: ModuleType) -> None:
+    """Declare the subcommand that a module is, see :mod:`fairseq_stack.cli`."""
+    name = module.__name__.rpartition(".")[2].replace("_", "-")
+    parser = subparsers.add_parser(name, help=module.SUMMARY, description=module.DESCRIPTION, epilog=module.EXAMPLE)
+    module.add_arguments(parser)
+    if hasattr(module, "run"):  # which a package of further subcommands lacks
+        parser.set_defaults(run=module.run)

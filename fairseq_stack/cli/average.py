@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .arguments import Subparsers
+SUMMARY = "average the parameters of checkpoints"
 
 DESCRIPTION = """\
 Average the parameters of checkpoints from one training run, or from several runs of
@@ -17,19 +17,13 @@ example:
   fairseq-stack average checkpoints/checkpoint{6..10}.pt --output average.pt"""
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "average", help="average the parameters of checkpoints", description=DESCRIPTION, epilog=EXAMPLE
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoints", metavar="CHECKPOINT", type=Path, nargs="+", help="a checkpoint")
     parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="the checkpoint to write")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the average."""
     from fairseq_stack.companions import companions_beside, save_companions
     from fairseq_stack.models.averaging import average_checkpoints
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import INSTALL_FAIRSEQ
 
-from .arguments import Subparsers
-
 if TYPE_CHECKING:
     import torch
+
+SUMMARY = "show what the stacks will run on, and check that it works"
 
 DESCRIPTION = """\
 Print the installed versions, which implementation of each stack is used on each
@@ -34,25 +34,16 @@ TOLERANCE = 1e-4
 LENGTH = 20
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="show what the stacks will run on, and check that it works",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--user-dir",
         metavar="PACKAGE",
         type=Path,
         help="the folder of a package whose kinds of stacks are also checked",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report."""
     import torch
 
     from fairseq_stack.ops._backends import triton_obstacle

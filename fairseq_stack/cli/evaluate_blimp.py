@@ -15,71 +15,71 @@ from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_language_model, load_language_model, model_of, on_device
-from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, intervals_of, sha_of
+from .evaluation import add_intervals, add_outputs, intervals_of, report, require_outputs, sha_of
 from .sentence_options import add_scoring, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.language_model import LanguageModel
 
+SUMMARY = "score a language model on minimal pairs"
 
-class BLiMPEvaluation(Evaluation):
-    """Minimal pairs."""
-
-    name = BLiMPResult.kind
-    summary = "score a language model on minimal pairs"
-    description = """\
+DESCRIPTION = """\
 Score a language model on BLiMP (Warstadt et al., 2020): how often it assigns the
 higher probability to the acceptable sentence of a pair, for each phenomenon and
 field, and the mean over all paradigms, with bootstrap intervals over pairs. A tie
 counts one half, and the table shows the percentage of ties. Use the text options to
 describe the model's training text."""
-    example = """\
+
+EXAMPLE = """\
 example:
   fairseq-stack evaluate-blimp checkpoints/ptb --blimp blimp/data --penn \\
       --lowercase --without-punctuation --json blimp.json"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_language_model(parser)
-        parser.add_argument(
-            "--blimp", metavar="DIR", type=Path, required=True, help="the folder with BLiMP's paradigms, *.jsonl"
-        )
-        add_number(parser, "--pairs", "pairs of each paradigm, 0 for all", 100, least=0)
-        add_text(parser)
-        parser.add_argument(
-            "--without-end",
-            action="store_true",
-            help="leave out the probability that the sentence ends, as lm-eval and minicons do",
-        )
-        add_scoring(parser)
-        add_intervals(parser)
-        add_outputs(parser, row="pair")
 
-    def evaluate(self, args: argparse.Namespace) -> Evaluated:
-        pairs = read_pairs(args.blimp, args.pairs or None)
-        change, text = text_changer(args)
-        model = load_language_model(args)
-        intervals = intervals_of(args)
-        scored = _score(model, pairs, change, args)
-        overall, fields, phenomena, paradigms = accuracies(scored, intervals)
-        result = BLiMPResult(
-            signature=method_of(
-                pairs=len(pairs),
-                sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
-                text=text,
-                end="no" if args.without_end else "yes",
-                **beam_in_signature(model, args),
-                ties="half",
-                **intervals.options,
-            ),
-            model=model_of(model, args.checkpoint),
-            bootstrap=args.bootstrap,
-            confidence=args.confidence,
-            overall=overall,
-            fields=fields,
-            phenomena=phenomena,
-            paradigms=paradigms,
-        )
-        return Evaluated(result, [pair.row() for pair in scored])
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_language_model(parser)
+    parser.add_argument(
+        "--blimp", metavar="DIR", type=Path, required=True, help="the folder with BLiMP's paradigms, *.jsonl"
+    )
+    add_number(parser, "--pairs", "pairs of each paradigm, 0 for all", 100, least=0)
+    add_text(parser)
+    parser.add_argument(
+        "--without-end",
+        action="store_true",
+        help="leave out the probability that the sentence ends, as lm-eval and minicons do",
+    )
+    add_scoring(parser)
+    add_intervals(parser)
+    add_outputs(parser, row="pair")
+
+
+def run(args: argparse.Namespace) -> int:
+    require_outputs(args)
+    pairs = read_pairs(args.blimp, args.pairs or None)
+    change, text = text_changer(args)
+    model = load_language_model(args)
+    intervals = intervals_of(args)
+    scored = _score(model, pairs, change, args)
+    overall, fields, phenomena, paradigms = accuracies(scored, intervals)
+    result = BLiMPResult(
+        signature=method_of(
+            pairs=len(pairs),
+            sha=sha_of([(pair.good, pair.bad) for pair in pairs]),
+            text=text,
+            end="no" if args.without_end else "yes",
+            **beam_in_signature(model, args),
+            ties="half",
+            **intervals.options,
+        ),
+        model=model_of(model, args.checkpoint),
+        bootstrap=args.bootstrap,
+        confidence=args.confidence,
+        overall=overall,
+        fields=fields,
+        phenomena=phenomena,
+        paradigms=paradigms,
+    )
+    return report(args, result, [pair.row() for pair in scored])
 
 
 def _score(
@@ -106,6 +106,3 @@ def _changed(sentence: str, pair: Pair, change: Callable[[str], str]) -> str:
     if not text:
         raise UserError(f"{pair.paradigm}: the text options leave nothing of the sentence {sentence!r}")
     return text
-
-
-add_parser = BLiMPEvaluation().add_parser

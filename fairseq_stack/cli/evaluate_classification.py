@@ -19,70 +19,70 @@ from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import progress
 
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
-from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, add_split, intervals_of, sha_of
+from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs, sha_of
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.prompts import Prompts
     from fairseq_stack.hub.interface import Hub
 
+SUMMARY = "score a language model that labels prompts"
 
-class ClassificationEvaluation(Evaluation):
-    """Prompts with labels."""
-
-    name = ClassificationResult.kind
-    summary = "score a language model that labels prompts"
-    description = """\
+DESCRIPTION = """\
 Score a model of --task prompt_classification on a split of the corpus that
 fairseq-stack prepare classification wrote to DIR. The model predicts the label with
 the highest probability after the prompt. The table shows accuracy, F1 and Matthews'
 correlation or, for a regression, the correlations of Pearson and Spearman, all with
 bootstrap intervals over prompts. A model that reads tapes needs the parses in
 SPLIT.attach, as in training."""
-    example = """\
+
+EXAMPLE = """\
 example:
   fairseq-stack evaluate-classification checkpoints/rte --data data/rte \\
       --split valid --json rte.json --csv prompts.csv"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare classification, or its data-bin")
-        add_split(parser, what="the prompts to score: text/NAME.txt")
-        parser.add_argument(
-            "--attachments",
-            metavar="DIR",
-            type=Path,
-            help="the folder with SPLIT.attach (default: --attachments of its training, or text/ of the corpus)",
-        )
-        add_intervals(parser)
-        add_outputs(parser, row="prompt")
-        add_device(parser)
 
-    def evaluate(self, args: argparse.Namespace) -> Evaluated:
-        from fairseq_stack.evaluation.prompts import read_prompts
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare classification, or its data-bin")
+    add_split(parser, what="the prompts to score: text/NAME.txt")
+    parser.add_argument(
+        "--attachments",
+        metavar="DIR",
+        type=Path,
+        help="the folder with SPLIT.attach (default: --attachments of its training, or text/ of the corpus)",
+    )
+    add_intervals(parser)
+    add_outputs(parser, row="prompt")
+    add_device(parser)
 
-        corpus = read_prompts(args.data)
-        texts, labels = corpus.read(args.split)
-        hub = on_device(load_checkpoint(args, corpus.folder / DATA_BIN), args)
-        prompts, attachments = _predicted(hub, corpus, args, texts, labels)
-        intervals = intervals_of(args)
-        result = ClassificationResult(
-            signature=method_of(
-                task=corpus.task,
-                split=args.split,
-                prompts=len(prompts),
-                sha=sha_of([texts, labels]),
-                **({} if attachments is None else {"parses": sha_of(attachments)}),
-                **intervals.options,
-            ),
+
+def run(args: argparse.Namespace) -> int:
+    require_outputs(args)
+    from fairseq_stack.evaluation.prompts import read_prompts
+
+    corpus = read_prompts(args.data)
+    texts, labels = corpus.read(args.split)
+    hub = on_device(load_checkpoint(args, corpus.folder / DATA_BIN), args)
+    prompts, attachments = _predicted(hub, corpus, args, texts, labels)
+    intervals = intervals_of(args)
+    result = ClassificationResult(
+        signature=method_of(
             task=corpus.task,
             split=args.split,
-            bootstrap=args.bootstrap,
-            confidence=args.confidence,
-            model=model_of(hub, args.checkpoint),
             prompts=len(prompts),
-            classification=classification_scores(prompts, list(corpus.labels), intervals) if corpus.labels else None,
-            regression=None if corpus.labels else regression_scores(prompts, intervals),
-        )
-        return Evaluated(result, [prompt.row() for prompt in prompts])
+            sha=sha_of([texts, labels]),
+            **({} if attachments is None else {"parses": sha_of(attachments)}),
+            **intervals.options,
+        ),
+        task=corpus.task,
+        split=args.split,
+        bootstrap=args.bootstrap,
+        confidence=args.confidence,
+        model=model_of(hub, args.checkpoint),
+        prompts=len(prompts),
+        classification=classification_scores(prompts, list(corpus.labels), intervals) if corpus.labels else None,
+        regression=None if corpus.labels else regression_scores(prompts, intervals),
+    )
+    return report(args, result, [prompt.row() for prompt in prompts])
 
 
 def _predicted(
@@ -124,6 +124,3 @@ def _predicted(
         named = dict(zip(corpus.labels, scores, strict=True))
         prompts.append(LabelledPrompt(text, label, max(named, key=named.__getitem__), named))
     return prompts, attachments
-
-
-add_parser = ClassificationEvaluation().add_parser

@@ -22,7 +22,7 @@ from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
-from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, add_split, intervals_of, sha_of
+from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs, sha_of
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.parsed_corpus import ParsedCorpus
@@ -31,13 +31,9 @@ if TYPE_CHECKING:
 
 BEAM, GREATEST_BEAM = 10, 10_000
 
+SUMMARY = "score a syntactic language model, and its parses"
 
-class PushdownEvaluation(Evaluation):
-    """Sentences with their parses."""
-
-    name = PushdownResult.kind
-    summary = "score a syntactic language model, and its parses"
-    description = """\
+DESCRIPTION = """\
 Score a model that parses (pushdown_transformer_lm) on a split of the corpus that
 fairseq-stack prepare treebank, or prepare cfl --task bounded-dyck, wrote to DIR:
 with the gold parse of the words before each word, and with the model's own parses.
@@ -48,61 +44,65 @@ words: if tokens are pieces, siblings that belong to one word are merged first. 
 strings of brackets there is also the accuracy of closing brackets, by distance and
 depth. With --best-runs, a language model with one nondeterministic stack parses by
 the best run of its automaton, and no word depends on a parse."""
-    example = """\
+
+EXAMPLE = """\
 examples:
   fairseq-stack evaluate-pushdown checkpoints/trees --data data/trees --json t.json
   fairseq-stack evaluate-pushdown checkpoints/dyck --data data/dyck --split depth \\
       --beam 1"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        corpus = "the corpus of fairseq-stack prepare treebank, or of prepare cfl --task bounded-dyck"
-        add_checkpoint(parser, corpus=corpus)
-        add_split(parser, what="the sentences to score: text/NAME.txt")
-        kept = f"number of parses kept per sentence: 1 for greedy decisions, 0 for gold parses only (default: {BEAM})"
-        add_number(parser, "--beam", kept, least=0, most=GREATEST_BEAM)
-        parser.add_argument(
-            "--best-runs",
-            action="store_true",
-            help="parse by the best run of the nondeterministic stack (models of --criterion operation_cross_entropy)",
-        )
-        add_number(parser, "--max-tokens", "maximum number of words at a time, in all parses", 8000, least=1)
-        add_intervals(parser)
-        add_outputs(parser, row="sentence")
-        add_device(parser)
 
-    def evaluate(self, args: argparse.Namespace) -> Evaluated:
-        from fairseq_stack.evaluation.parsed_corpus import read_parsed_corpus
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    corpus = "the corpus of fairseq-stack prepare treebank, or of prepare cfl --task bounded-dyck"
+    add_checkpoint(parser, corpus=corpus)
+    add_split(parser, what="the sentences to score: text/NAME.txt")
+    kept = f"number of parses kept per sentence: 1 for greedy decisions, 0 for gold parses only (default: {BEAM})"
+    add_number(parser, "--beam", kept, least=0, most=GREATEST_BEAM)
+    parser.add_argument(
+        "--best-runs",
+        action="store_true",
+        help="parse by the best run of the nondeterministic stack (models of --criterion operation_cross_entropy)",
+    )
+    add_number(parser, "--max-tokens", "maximum number of words at a time, in all parses", 8000, least=1)
+    add_intervals(parser)
+    add_outputs(parser, row="sentence")
+    add_device(parser)
 
-        if args.best_runs and args.beam is not None:
-            raise UserError("--beam has no effect with --best-runs, which finds one parse")
-        beam = None if args.best_runs else BEAM if args.beam is None else args.beam
-        corpus = read_parsed_corpus(args.data, args.split)
-        hub = load_checkpoint(args, corpus.dictionaries)
-        sentences = _score(on_device(hub, args), corpus, args, beam)
-        intervals = intervals_of(args)
-        own = with_own_parses(sentences)
-        result = PushdownResult(
-            signature=method_of(
-                split=args.split,
-                sentences=len(sentences),
-                sha=sha_of([(sentence.words, sentence.attachments) for sentence in sentences]),
-                beam="best-runs" if beam is None else beam,
-                spans="words",
-                **intervals.options,
-            ),
+
+def run(args: argparse.Namespace) -> int:
+    require_outputs(args)
+    from fairseq_stack.evaluation.parsed_corpus import read_parsed_corpus
+
+    if args.best_runs and args.beam is not None:
+        raise UserError("--beam has no effect with --best-runs, which finds one parse")
+    beam = None if args.best_runs else BEAM if args.beam is None else args.beam
+    corpus = read_parsed_corpus(args.data, args.split)
+    hub = load_checkpoint(args, corpus.dictionaries)
+    sentences = _score(on_device(hub, args), corpus, args, beam)
+    intervals = intervals_of(args)
+    own = with_own_parses(sentences)
+    result = PushdownResult(
+        signature=method_of(
             split=args.split,
-            beam=beam,
-            bootstrap=args.bootstrap,
-            confidence=args.confidence,
-            model=model_of(hub, args.checkpoint),
             sentences=len(sentences),
-            words=sum(len(set(sentence.word_of)) for sentence in sentences),
-            gold=scores_of(with_gold_parses(sentences), intervals),
-            own=scores_of(own, intervals),
-            parses=parse_scores(own, intervals),
-            closings=tuple(closing_accuracies(sentences, intervals)) if corpus.has_brackets else (),
-        )
-        return Evaluated(result, [row_of_sentence(sentence) for sentence in sentences])
+            sha=sha_of([(sentence.words, sentence.attachments) for sentence in sentences]),
+            beam="best-runs" if beam is None else beam,
+            spans="words",
+            **intervals.options,
+        ),
+        split=args.split,
+        beam=beam,
+        bootstrap=args.bootstrap,
+        confidence=args.confidence,
+        model=model_of(hub, args.checkpoint),
+        sentences=len(sentences),
+        words=sum(len(set(sentence.word_of)) for sentence in sentences),
+        gold=scores_of(with_gold_parses(sentences), intervals),
+        own=scores_of(own, intervals),
+        parses=parse_scores(own, intervals),
+        closings=tuple(closing_accuracies(sentences, intervals)) if corpus.has_brackets else (),
+    )
+    return report(args, result, [row_of_sentence(sentence) for sentence in sentences])
 
 
 def _score(hub: LanguageModelHub, corpus: ParsedCorpus, args: argparse.Namespace, beam: int | None) -> list[Sentence]:
@@ -126,6 +126,3 @@ def _score(hub: LanguageModelHub, corpus: ParsedCorpus, args: argparse.Namespace
             strings[number], corpus.word_of[number], attachments[number].tolist(), marks, gold, own
         )
     return [sentences[number] for number in range(len(sentences))]
-
-
-add_parser = PushdownEvaluation().add_parser

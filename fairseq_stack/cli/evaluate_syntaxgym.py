@@ -22,61 +22,61 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
 from fairseq_stack_preprocess.progress import progress
 
 from .checkpoint import add_language_model, load_language_model, model_of, on_device
-from .evaluation import Evaluated, Evaluation, add_outputs, sha_of
+from .evaluation import add_outputs, report, require_outputs, sha_of
 from .sentence_options import add_scoring, add_telescoping, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.language_model import LanguageModel
     from fairseq_stack.hub.surprisals import Word
 
+SUMMARY = "score a language model on SyntaxGym's test suites"
 
-class SyntaxGymEvaluation(Evaluation):
-    """Test suites with predictions about surprisals."""
-
-    name = SyntaxGymResult.kind
-    summary = "score a language model on SyntaxGym's test suites"
-    description = """\
+DESCRIPTION = """\
 Score a language model on the test suites of SyntaxGym (Hu et al., 2020): the
 percentage of items of a suite for which its first prediction about surprisals
 holds, the mean over the suites of each category, and the mean over all suites. The
 JSON also contains all further predictions and the mean surprisal of each region.
 Use the text options to describe the model's training text."""
-    example = """\
+
+EXAMPLE = """\
 example:
   fairseq-stack evaluate-syntaxgym checkpoints/ptb --suites test_suites/json \\
       --penn --lowercase --json syntaxgym.json"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_language_model(parser)
-        parser.add_argument(
-            "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
-        )
-        add_text(parser)
-        add_telescoping(parser)
-        add_scoring(parser)
-        add_outputs(parser, row="prediction of each item")
 
-    def evaluate(self, args: argparse.Namespace) -> Evaluated:
-        suites = read_suites(args.suites)
-        change, text = text_changer(args)
-        model = load_language_model(args)
-        measured = list(_measure(model, suites, change, args))
-        scores = tuple(score_suite(suite, items, unknown) for suite, items, unknown in measured)
-        content = [
-            # Suites of sums have the hash of earlier versions, which knew no other metric.
-            (suite.name, [formula.text for formula in suite.formulas], suite.items)
-            + (() if suite.metric == SUM else (suite.metric,))
-            for suite in suites
-        ]
-        beam = beam_in_signature(model, args, args.telescoping)
-        result = SyntaxGymResult(
-            signature=method_of(suites=len(suites), sha=sha_of(content), text=text, **beam),
-            model=model_of(model, args.checkpoint),
-            accuracy=total(scores),
-            categories=score_categories(scores),
-            suites=scores,
-        )
-        return Evaluated(result, [row for suite, items, _ in measured for row in rows_of_suite(suite, items)])
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_language_model(parser)
+    parser.add_argument(
+        "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
+    )
+    add_text(parser)
+    add_telescoping(parser)
+    add_scoring(parser)
+    add_outputs(parser, row="prediction of each item")
+
+
+def run(args: argparse.Namespace) -> int:
+    require_outputs(args)
+    suites = read_suites(args.suites)
+    change, text = text_changer(args)
+    model = load_language_model(args)
+    measured = list(_measure(model, suites, change, args))
+    scores = tuple(score_suite(suite, items, unknown) for suite, items, unknown in measured)
+    content = [
+        # Suites of sums have the hash of earlier versions, which knew no other metric.
+        (suite.name, [formula.text for formula in suite.formulas], suite.items)
+        + (() if suite.metric == SUM else (suite.metric,))
+        for suite in suites
+    ]
+    beam = beam_in_signature(model, args, args.telescoping)
+    result = SyntaxGymResult(
+        signature=method_of(suites=len(suites), sha=sha_of(content), text=text, **beam),
+        model=model_of(model, args.checkpoint),
+        accuracy=total(scores),
+        categories=score_categories(scores),
+        suites=scores,
+    )
+    return report(args, result, [row for suite, items, _ in measured for row in rows_of_suite(suite, items)])
 
 
 def _measure(
@@ -121,6 +121,3 @@ def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word], metric:
         tokens = max(1, region.num_tokens) if metric == MEAN else 1
         bits[number] = region.surprisal / math.log(2) / tokens
     return bits
-
-
-add_parser = SyntaxGymEvaluation().add_parser

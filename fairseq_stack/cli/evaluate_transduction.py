@@ -12,64 +12,61 @@ from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
-from .evaluation import Evaluated, Evaluation, add_intervals, add_outputs, add_split, intervals_of, sha_of
+from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs, sha_of
 
+SUMMARY = "score a model on pairs of strings of equal length"
 
-class TransductionEvaluation(Evaluation):
-    """Pairs of strings of equal length."""
-
-    name = TransductionResult.kind
-    summary = "score a model on pairs of strings of equal length"
-    description = """\
+DESCRIPTION = """\
 Evaluate a transduction model on a split of the corpus that fairseq-stack prepare
 transduction wrote to DIR. For each length and for all strings, the table shows the
 percentage of scored symbols that are right, and the percentage of strings in which
 all scored symbols are right, both with bootstrap intervals over strings."""
-    example = """\
+
+EXAMPLE = """\
 example:
   fairseq-stack evaluate-transduction checkpoints/reversal/checkpoint_last.pt \\
       --data data/reversal --json reversal.json"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare transduction, or its data-bin")
-        add_split(parser)
-        add_number(parser, "--batch-size", "maximum number of strings at a time", 100, least=1)
-        add_intervals(parser)
-        add_outputs(parser, row="length")
-        add_device(parser)
 
-    def evaluate(self, args: argparse.Namespace) -> Evaluated:
-        data = args.data / DATA_BIN if (args.data / DATA_BIN).is_dir() else args.data
-        hub = load_checkpoint(args, data)
-        from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_checkpoint(parser, corpus="the corpus of fairseq-stack prepare transduction, or its data-bin")
+    add_split(parser)
+    add_number(parser, "--batch-size", "maximum number of strings at a time", 100, least=1)
+    add_intervals(parser)
+    add_outputs(parser, row="length")
+    add_device(parser)
 
-        hub = on_device(require_transductions(hub), args)
-        content = load_split(hub, args.split)
-        transduced = transduce(hub, args.split, batch_size=args.batch_size)
-        strings = list(progress(transduced, label=f"{args.split} strings", total=len(content) // 2, unit="string"))
-        score_words = tuple(hub.task.score_words)
-        if not any(scored for _, scored, _ in strings):
-            raise UserError(f"{data}, {args.split}: no target has one of the scored words {' '.join(score_words)}")
-        intervals = intervals_of(args)
-        result = TransductionResult(
-            signature=method_of(
-                task=hub.task.task_name,
-                split=args.split,
-                strings=len(strings),
-                sha=sha_of(content),
-                score=",".join(score_words),
-                **intervals.options,
-            ),
+
+def run(args: argparse.Namespace) -> int:
+    require_outputs(args)
+    data = args.data / DATA_BIN if (args.data / DATA_BIN).is_dir() else args.data
+    hub = load_checkpoint(args, data)
+    from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
+
+    hub = on_device(require_transductions(hub), args)
+    content = load_split(hub, args.split)
+    transduced = transduce(hub, args.split, batch_size=args.batch_size)
+    strings = list(progress(transduced, label=f"{args.split} strings", total=len(content) // 2, unit="string"))
+    score_words = tuple(hub.task.score_words)
+    if not any(scored for _, scored, _ in strings):
+        raise UserError(f"{data}, {args.split}: no target has one of the scored words {' '.join(score_words)}")
+    intervals = intervals_of(args)
+    result = TransductionResult(
+        signature=method_of(
             task=hub.task.task_name,
             split=args.split,
-            score_words=score_words,
-            bootstrap=args.bootstrap,
-            confidence=args.confidence,
-            model=model_of(hub, args.checkpoint),
-            overall=overall_accuracy(strings, intervals),
-            by_length=accuracy_by_length(strings, intervals),
-        )
-        return Evaluated(result, rows_by_length(result.by_length))
-
-
-add_parser = TransductionEvaluation().add_parser
+            strings=len(strings),
+            sha=sha_of(content),
+            score=",".join(score_words),
+            **intervals.options,
+        ),
+        task=hub.task.task_name,
+        split=args.split,
+        score_words=score_words,
+        bootstrap=args.bootstrap,
+        confidence=args.confidence,
+        model=model_of(hub, args.checkpoint),
+        overall=overall_accuracy(strings, intervals),
+        by_length=accuracy_by_length(strings, intervals),
+    )
+    return report(args, result, rows_by_length(result.by_length))

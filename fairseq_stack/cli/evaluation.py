@@ -1,12 +1,10 @@
-"""The contract of the commands ``fairseq-stack evaluate-...``; each of them has only what is particular to it."""
+"""What the commands ``fairseq-stack evaluate-...`` share: options, and what they print and write."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from fairseq_stack.evaluation.intervals import Intervals
 from fairseq_stack.evaluation.results import Result, Row, write_rows
 from fairseq_stack.files import require_writable
 
-from .arguments import Subcommand, add_number
+from .arguments import add_number
 
 GREATEST = 1_000_000
 """The maximum number of resampled sets (and of samples), and the maximum seed."""
@@ -23,55 +21,22 @@ GREATEST = 1_000_000
 DIGITS_OF_SHA = 8
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """What an evaluation has found.
-
-    Attributes:
-        result: the result.
-        rows: the rows of ``--csv``.
-        lines: what is printed below the result.
-    """
-
-    result: Result
-    rows: Sequence[Row]
-    lines: Sequence[str] = ()
+def require_outputs(args: argparse.Namespace) -> None:
+    """Raise UserError if what :func:`report` is to write cannot be written: before the scores, which may take long."""
+    if args.json is not None and args.json == args.csv:
+        raise UserError(f"--json and --csv are the same file, {args.csv}; expected two")
+    for path in filter(None, (args.json, args.csv)):
+        require_writable(path)
 
 
-class Evaluation(Subcommand):
-    """A command that scores a trained model on data.
-
-    It prints the tables of its result and the result's signature, and writes the result as JSON and rows as CSV where
-    ``--json`` and ``--csv`` say. Whether these files can be written is tested before the result is computed, which may
-    take long.
-    """
-
-    @abstractmethod
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the arguments, :func:`add_outputs` among them."""
-
-    @abstractmethod
-    def evaluate(self, args: argparse.Namespace) -> Evaluated:
-        """Compute the result that the arguments ask for.
-
-        Raises:
-            UserError: the data cannot be read, the checkpoint holds another kind of model, or they do not fit.
-        """
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Print the result, and write it."""
-        if args.json is not None and args.json == args.csv:
-            raise UserError(f"--json and --csv are the same file, {args.csv}; expected two")
-        for path in filter(None, (args.json, args.csv)):
-            require_writable(path)
-        evaluated = self.evaluate(args)
-        result = evaluated.result
-        print("\n".join([*result.lines(), *evaluated.lines, "", result.signature]))
-        if args.json is not None:
-            result.write(args.json)
-        if args.csv is not None:
-            write_rows(args.csv, evaluated.rows)
-        return 0
+def report(args: argparse.Namespace, result: Result, rows: Sequence[Row], lines: Sequence[str] = ()) -> int:
+    """Print a result, further lines and the signature, write ``--json``, and the rows of ``--csv``; the exit code."""
+    print("\n".join([*result.lines(), *lines, "", result.signature]))
+    if args.json is not None:
+        result.write(args.json)
+    if args.csv is not None:
+        write_rows(args.csv, rows)
+    return 0
 
 
 def add_split(parser: argparse.ArgumentParser, what: str = "the strings to score") -> None:

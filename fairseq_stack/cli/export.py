@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .arguments import Subparsers
 from .checkpoint import add_checkpoint, load_checkpoint
+
+SUMMARY = "write a model for Hugging Face transformers"
 
 DESCRIPTION = """\
 Write a folder with a trained model that Hugging Face transformers loads without
@@ -19,18 +20,12 @@ example:
   fairseq-stack export checkpoints/checkpoint_best.pt exported"""
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "export", help="write a model for Hugging Face transformers", description=DESCRIPTION, epilog=EXAMPLE
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint(parser)
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder to write; it must not exist")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the folder."""
     from transformers.utils.logging import disable_progress_bar
 
     hub = load_checkpoint(args, args.data)

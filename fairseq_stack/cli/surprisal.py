@@ -11,9 +11,10 @@ from pathlib import Path
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.progress import progress, say
 
-from .arguments import Subparsers
 from .checkpoint import add_language_model, load_language_model, on_device
 from .sentence_options import add_scoring, add_telescoping, sizes
+
+SUMMARY = "print the surprisal of each word of a text"
 
 DESCRIPTION = """\
 Print the surprisal of each word under a language model, -log p(word | the words of
@@ -32,11 +33,7 @@ example:
 UNITS = {"bits": math.log(2), "nats": 1.0}
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "surprisal", help="print the surprisal of each word of a text", description=DESCRIPTION, epilog=EXAMPLE
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_language_model(parser)
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the sentences (default: standard input)")
     parser.add_argument("--unit", choices=list(UNITS), default="bits", help="unit of the surprisals (default: bits)")
@@ -48,7 +45,6 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_telescoping(parser)
     add_scoring(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

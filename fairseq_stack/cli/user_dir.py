@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .arguments import Subparsers
+SUMMARY = "print the path to give to fairseq's commands as --user-dir"
 
 DESCRIPTION = "Print the path to give to fairseq's commands as --user-dir."
 
@@ -14,15 +14,8 @@ example:
   fairseq-train data-bin --user-dir $(fairseq-stack user-dir) --help"""
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "user-dir",
-        help="print the path to give to fairseq's commands as --user-dir",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
-    parser.set_defaults(run=run)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """There are none."""
 
 
 def run(args: argparse.Namespace) -> int:

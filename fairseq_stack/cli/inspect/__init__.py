@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fairseq_stack.cli.arguments import Subparsers, add_number
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack.cli.checkpoint import add_checkpoint, load_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
@@ -26,6 +26,8 @@ from fairseq_stack.plots.style import FORMATS as PICTURES
 from . import inspect_parses, inspect_stacks
 from .inspect_neural_stack import inspect_neural_stack
 from .sentence_options import add_sentences, check_sentences, folder_of_data
+
+SUMMARY = "show what the stacks of a trained model do"
 
 DESCRIPTION = """\
 Show what the stacks of a trained model do while it reads a sentence, as a picture or
@@ -52,11 +54,7 @@ SHOWN = (*inspect_stacks.SHOWN, *inspect_parses.SHOWN)
 FORMATS = (".json", *PICTURES, *inspect_stacks.TEXTS)
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "inspect", help="show what the stacks of a trained model do", description=DESCRIPTION, epilog=EXAMPLE
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint(parser)
     add_sentences(parser)
     parser.add_argument(
@@ -97,11 +95,9 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     inspect_stacks.add_options(parser)
     inspect_parses.add_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the picture, the numbers or the text."""
     if args.output.suffix not in inspect_parses.FORMATS:
         _require_format(args.output)
     if not 0 <= args.least <= 1:

@@ -1,16 +1,20 @@
 """``fairseq-stack plot WHAT``: figures and tables of results.
 
-Begin with :mod:`.figures`: a figure reads results, draws panels, and prints its path; each module here has what is
-particular to one. :mod:`.table` is text. Results are read by :mod:`fairseq_stack.evaluation`, and panels are drawn by
-:mod:`fairseq_stack.plots`; no model is loaded.
+Each figure is a module of this package, as a subcommand is of :mod:`fairseq_stack.cli`: it reads results, draws panels,
+and prints its path. :mod:`.figures` has what they share; :mod:`.table` is text. Results are read by
+:mod:`fairseq_stack.evaluation`, and panels are drawn by :mod:`fairseq_stack.plots`; no model is loaded.
 """
 
 from __future__ import annotations
 
-from ..arguments import Subparsers
+import argparse
+
+from ..arguments import add_subcommand
 from . import accuracy, alphabets, lengths, syntax, table, training
 
 PLOTS = (accuracy, alphabets, lengths, syntax, table, training)
+
+SUMMARY = "draw and tabulate results"
 
 DESCRIPTION = """\
 Draw training runs and results of fairseq-stack evaluate-cfl and evaluate-
@@ -24,9 +28,7 @@ example:
 fairseq-stack plot WHAT --help describes each, with an example."""
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand and one subcommand of it for each kind of figure or table."""
-    parser = subparsers.add_parser("plot", help="draw and tabulate results", description=DESCRIPTION, epilog=EXAMPLE)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     plots = parser.add_subparsers(title="figures and tables", metavar="WHAT", required=True)
     for plot in PLOTS:
-        plot.add_parser(plots)
+        add_subcommand(plots, plot)

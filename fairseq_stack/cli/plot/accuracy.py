@@ -11,7 +11,7 @@ from fairseq_stack.evaluation.transduction import LEARNED, TransductionResult
 from fairseq_stack.plots.panels import literal
 from fairseq_stack.plots.style import style
 
-from .figures import Figure, add_named, draw_panels, read_named
+from .figures import add_named, add_output, draw_panels, read_named, require_drawable
 
 VALID = "valid"
 """The split that says which trials have learned the task."""
@@ -24,39 +24,40 @@ class Trial(NamedTuple):
     learned: bool | None
 
 
-class Accuracy(Figure):
-    """The accuracy of transductions."""
+SUMMARY = "the accuracy of transductions by length"
 
-    name = "accuracy"
-    summary = "the accuracy of transductions by length"
-    description = f"""\
+DESCRIPTION = f"""\
 Draw the accuracy by length of string, with a panel for each task and network. A
 RESULT is a file that fairseq-stack evaluate-transduction wrote. Several results of
 one NAME on one task are trials, with a line for each. Give their results on
 validation data as well, in the same order, to tell the trials that learned the task
 (at least {100 * LEARNED:.0f} % there) from the others by colour."""
-    example = """\
+
+EXAMPLE = """\
 example:
   fairseq-stack plot accuracy buffered=a-1-valid.json buffered=a-2-valid.json \\
       buffered=a-1.json buffered=a-2.json --longest 24 --output accuracy.png"""
 
-    def add_results(self, parser: argparse.ArgumentParser) -> None:
-        add_named(parser, "network")
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--longest", metavar="N", type=int, help="length of the longest training string, to shade")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_named(parser, "network")
+    add_output(parser)
+    parser.add_argument("--longest", metavar="N", type=int, help="length of the longest training string, to shade")
 
-    def draw(self, args: argparse.Namespace) -> Sequence[str]:
-        draw_panels(
-            read_trials(args.results),
-            args.output,
-            lambda axes, trials: draw_panel(axes, trials, args.longest),
-            xlabel="length",
-            ylabel="accuracy (%)",
-            title=args.title,
-            height=2.6,
-        )
-        return ()
+
+def run(args: argparse.Namespace) -> int:
+    require_drawable(args.output)
+    draw_panels(
+        read_trials(args.results),
+        args.output,
+        lambda axes, trials: draw_panel(axes, trials, args.longest),
+        xlabel="length",
+        ylabel="accuracy (%)",
+        title=args.title,
+        height=2.6,
+    )
+    print(args.output)
+    return 0
 
 
 def read_trials(arguments: Sequence[str]) -> dict[str, list[Trial]]:
@@ -104,6 +105,3 @@ def draw_panel(axes: Any, trials: Sequence[Trial], longest: int | None) -> None:
         number = sum(bool(trial.learned) for trial in trials)
         axes.text(0.03, 0.05, f"{number} of {len(trials)} learned", transform=axes.transAxes, fontsize=9)
     axes.set(ylim=(0, 103))
-
-
-add_parser = Accuracy().add_parser

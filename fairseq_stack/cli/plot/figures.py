@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,8 +17,6 @@ from fairseq_stack.plots.panels import (
     scale_logarithmically,
 )
 from fairseq_stack.plots.style import FORMATS, figure, grid, require_format, require_matplotlib, styles_of
-
-from ..arguments import Subcommand
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_comparison import Comparison
@@ -58,40 +55,21 @@ this selection), or show the mean and the standard deviation with --mean."""
 """How results are given, for the descriptions of commands."""
 
 
-class Figure(Subcommand):
-    """A command that draws a figure of results.
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--output`` and ``--title``."""
+    parser.add_argument(
+        "-o", "--output", metavar="FIGURE", type=Path, required=True, help=f"file to write ({', '.join(FORMATS)})"
+    )
+    parser.add_argument(
+        "--title", metavar="TEXT", default="", help="what the figure says, above the panels; $ begins a formula"
+    )
 
-    It prints the path of the figure. Whether the figure can be drawn and written is tested before results are read,
-    which may take long.
-    """
 
-    @abstractmethod
-    def add_results(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the arguments before ``--output``."""
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options after it."""
-
-    @abstractmethod
-    def draw(self, args: argparse.Namespace) -> Sequence[str]:
-        """Draw the figure, and return the notes to print."""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        self.add_results(parser)
-        parser.add_argument(
-            "-o", "--output", metavar="FIGURE", type=Path, required=True, help=f"file to write ({', '.join(FORMATS)})"
-        )
-        parser.add_argument(
-            "--title", metavar="TEXT", default="", help="what the figure says, above the panels; $ begins a formula"
-        )
-        self.add_options(parser)
-
-    def run(self, args: argparse.Namespace) -> int:
-        require_matplotlib()
-        require_format(args.output)
-        require_writable(args.output)
-        print(*self.draw(args), args.output, sep="\n")
-        return 0
+def require_drawable(path: Path) -> None:
+    """Raise UserError if a figure cannot be drawn and written: before results are read, which may take long."""
+    require_matplotlib()
+    require_format(path)
+    require_writable(path)
 
 
 def split_name(argument: str) -> tuple[str | None, Path]:

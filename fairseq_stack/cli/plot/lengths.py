@@ -14,25 +14,22 @@ from fairseq_stack.plots.style import BOUND
 from .figures import (
     DIFFERENCE,
     RESTARTS,
-    Figure,
     Looks,
     add_log,
+    add_output,
     add_restarts,
     draw_estimates,
     draw_panels,
     looks_of,
     read_comparison,
+    require_drawable,
     scale_differences,
     title_of,
 )
 
+SUMMARY = "the cross-entropy difference by length"
 
-class Lengths(Figure):
-    """The cross-entropy difference by length."""
-
-    name = "lengths"
-    summary = "the cross-entropy difference by length"
-    description = f"""\
+DESCRIPTION = f"""\
 Draw the cross-entropy difference by length of string, with a panel for each language
 (Fig. 2 of DuSell and Chiang, 2024), in the order in which the results name them. The
 lengths of the training strings are shaded.
@@ -43,35 +40,35 @@ deviation. Thin lines are the other restarts. A panel names the models that it l
 and other panels have.
 
 {RESTARTS}"""
-    example = """\
+
+EXAMPLE = """\
 examples:
   fairseq-stack plot lengths Tf=out/tf.json Tf+Nd=out/nd.json --output lengths.pdf
   fairseq-stack plot lengths Tf=out/tf-1-valid.json Tf=out/tf-2-valid.json \\
       Tf=out/tf-1-test.json Tf=out/tf-2-test.json --output lengths.pdf"""
 
-    add_results = staticmethod(add_restarts)
-    add_options = staticmethod(add_log)
 
-    def draw(self, args: argparse.Namespace) -> Sequence[str]:
-        comparison = read_comparison(args, by_length=True)
-        looks = looks_of(comparison.groups)
-        panels = {title_of(language): language for language in comparison.groups}
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_restarts(parser)
+    add_output(parser)
+    add_log(parser)
 
-        def draw_language(axes: Any, language: str) -> None:
-            models, restarts = comparison.groups[language], comparison.restarts[language]
-            draw_panel(axes, models, looks, log=args.log)
-            draw_others(axes, models, restarts, looks)
-            draw_note(axes, notes_on(models, restarts, looks))
 
-        draw_panels(
-            panels,
-            args.output,
-            draw_language,
-            xlabel="length",
-            ylabel=DIFFERENCE,
-            title=args.title,
-        )
-        return [*comparison.notes, NOTE_ON_BOUNDS]
+def run(args: argparse.Namespace) -> int:
+    require_drawable(args.output)
+    comparison = read_comparison(args, by_length=True)
+    looks = looks_of(comparison.groups)
+    panels = {title_of(language): language for language in comparison.groups}
+
+    def draw_language(axes: Any, language: str) -> None:
+        models, restarts = comparison.groups[language], comparison.restarts[language]
+        draw_panel(axes, models, looks, log=args.log)
+        draw_others(axes, models, restarts, looks)
+        draw_note(axes, notes_on(models, restarts, looks))
+
+    draw_panels(panels, args.output, draw_language, xlabel="length", ylabel=DIFFERENCE, title=args.title)
+    print(*comparison.notes, NOTE_ON_BOUNDS, args.output, sep="\n")
+    return 0
 
 
 def draw_panel(axes: Any, models: Mapping[str, Restarts], looks: Looks, *, log: bool) -> None:
@@ -109,6 +106,3 @@ def notes_on(shown: Mapping[str, Restarts], restarts: Mapping[str, Restarts], lo
     ]
     missing = [model for model in looks if model not in shown]
     return [*notes, f"not run: {', '.join(missing)}"] if missing else notes
-
-
-add_parser = Lengths().add_parser

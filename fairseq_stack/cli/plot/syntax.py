@@ -17,7 +17,7 @@ from fairseq_stack.files import read_text
 from fairseq_stack.plots.panels import draw_legend, draw_rows
 from fairseq_stack.plots.style import BOUND, figure
 
-from .figures import Figure, add_named, looks_of, read_named
+from .figures import add_named, add_output, looks_of, read_named, require_drawable
 
 BLIMP, SYNTAXGYM = "BLiMP", "SyntaxGym"
 OVERALL = "all"
@@ -50,12 +50,9 @@ class Collection(NamedTuple):
     chance: dict[str, float]
 
 
-class Syntax(Figure):
-    """Accuracies on BLiMP and SyntaxGym."""
+SUMMARY = "accuracies on BLiMP and SyntaxGym by phenomenon"
 
-    name = "syntax"
-    summary = "accuracies on BLiMP and SyntaxGym by phenomenon"
-    description = """\
+DESCRIPTION = """\
 Draw the accuracy for each phenomenon of BLiMP and each category of SyntaxGym's
 suites, with a row for each. A RESULT is a file that fairseq-stack evaluate-blimp
 or evaluate-syntaxgym wrote. Several results of one NAME are restarts: the point is
@@ -64,16 +61,23 @@ accuracy. A single result of BLiMP has its bootstrap interval. Dashed lines are
 chance. In BLiMP it is 50 %: a pair of equally probable sentences counts one half. In
 SyntaxGym it is the accuracy of random surprisals, by how many comparisons the
 predictions of a category have."""
-    example = """\
+
+EXAMPLE = """\
 example:
   fairseq-stack plot syntax Tf=tf-blimp.json Tf+Nd=nd-blimp.json \\
       Tf=tf-suites.json Tf+Nd=nd-suites.json --output syntax.png"""
 
-    add_results = staticmethod(add_named)
 
-    def draw(self, args: argparse.Namespace) -> Sequence[str]:
-        draw_collections(read_accuracies(args.results), args.title, args.output)
-        return ()
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_named(parser)
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    require_drawable(args.output)
+    draw_collections(read_accuracies(args.results), args.title, args.output)
+    print(args.output)
+    return 0
 
 
 def read_accuracies(arguments: Sequence[str]) -> dict[str, Collection]:
@@ -167,6 +171,3 @@ def draw_collections(collections: Mapping[str, Collection], title: str, path: Pa
                     axes.plot([chances[row]] * 2, [place - 0.5, place + 0.5], label="chance", zorder=0, **BOUND)
             axes.set(title=name, xlabel=f"accuracy (%){_lines(name, restarts)}", xlim=(0, 100))
         draw_legend(panels, number)
-
-
-add_parser = Syntax().add_parser

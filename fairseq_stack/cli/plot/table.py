@@ -12,43 +12,41 @@ from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.evaluation.markdown import MISSING, escaped, table
 from fairseq_stack.files import require_writable, written_whole
 
-from ..arguments import Subcommand
 from .figures import RESTARTS, add_restarts, read_comparison
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.cfl_comparison import Comparison, Restarts
 
+SUMMARY = "models and languages in a table"
 
-class Table(Subcommand):
-    """Models and languages in a table."""
-
-    name = "table"
-    summary = "models and languages in a table"
-    description = f"""\
+DESCRIPTION = f"""\
 Tabulate the cross-entropy difference of models on languages, in Markdown. The best
 value of each language is bold. The signatures of the scores follow.
 
 {RESTARTS}"""
-    example = """\
+
+EXAMPLE = """\
 examples:
   fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json
   fairseq-stack plot table Tf=out/tf.json Tf+Nd=out/nd.json --output table.md"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_restarts(parser)
-        parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="file to write (default: the terminal)")
 
-    def run(self, args: argparse.Namespace) -> int:
-        if args.output is not None:
-            require_writable(args.output)
-        text = render(read_comparison(args))
-        if args.output is None:
-            print(text)
-            return 0
-        with written_whole(args.output) as file:
-            file.write(f"{text}\n".encode())
-        print(args.output)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_restarts(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="file to write (default: the terminal)")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.output is not None:
+        require_writable(args.output)
+    text = render(read_comparison(args))
+    if args.output is None:
+        print(text)
         return 0
+    with written_whole(args.output) as file:
+        file.write(f"{text}\n".encode())
+    print(args.output)
+    return 0
 
 
 def render(comparison: Comparison) -> str:
@@ -83,6 +81,3 @@ def _column(column: Sequence[Restarts | None]) -> list[str]:
 def _cell(values: Sequence[float], mean: float, is_best: bool) -> str:
     cell = f"**{mean:.3f}**" if is_best else f"{mean:.3f}"
     return f"{cell} ± {statistics.stdev(values):.3f}" if len(values) > 1 else cell
-
-
-add_parser = Table().add_parser

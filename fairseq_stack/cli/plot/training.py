@@ -12,7 +12,17 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.training_curve import TrainingCurve, read_training_curve, read_valid_bound
 from fairseq_stack.plots.panels import draw_bound, draw_runs, scale_logarithmically
 
-from .figures import DIFFERENCE, Figure, Looks, add_log, draw_panels, looks_of, split_name, title_of
+from .figures import (
+    DIFFERENCE,
+    Looks,
+    add_log,
+    add_output,
+    draw_panels,
+    looks_of,
+    require_drawable,
+    split_name,
+    title_of,
+)
 
 LOG_NAME = "train.log"
 LOSS = "validation loss\n(nats per token)"
@@ -20,63 +30,63 @@ LOSS = "validation loss\n(nats per token)"
 Panels: TypeAlias = dict[str, dict[str, list[TrainingCurve]]]
 """The runs of each model in each panel."""
 
+SUMMARY = "the validations of training runs"
 
-class Training(Figure):
-    """Validations of training runs."""
-
-    name = "training"
-    summary = "the validations of training runs"
-    description = """\
+DESCRIPTION = """\
 Draw the validations of training runs, from the logs that fairseq-train writes with
 --log-format json --log-file LOG. A RUN is a log, or a folder with train.log in it.
 Runs with the same NAME are restarts of one model: the run with the lowest
 validation loss is a thick line, the others are thin. Write the name of a panel and a
 colon before NAME: dyck:Tf=RUN and hardest-cfl:Tf=RUN are drawn side by side."""
-    example = """\
+
+EXAMPLE = """\
 examples:
   fairseq-stack plot training checkpoints/tf checkpoints/nd --output training.png
   fairseq-stack plot training dyck:Tf=out/dyck/tf-1 dyck:Tf=out/dyck/tf-2 \\
       dyck:Tf+Nd=out/dyck/nd-1 --bound --log --epochs --output training.pdf"""
 
-    def add_results(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "runs", metavar="[[PANEL:]NAME=]RUN", nargs="+", help="a training run (default name: the end of its path)"
-        )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        what = parser.add_mutually_exclusive_group()
-        loss = "the loss in nats per token"
-        what.add_argument(
-            "--metric",
-            metavar="METRIC",
-            help=f"a score of the validations as the log names it, such as ppl or bleu (default: {loss})",
-        )
-        what.add_argument(
-            "--bound",
-            action="store_true",
-            help="subtract the lower bound on the validation data, from lower_bound.json of fairseq-stack prepare cfl",
-        )
-        parser.add_argument("--epochs", action="store_true", help="draw against epochs instead of updates")
-        add_log(parser)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs", metavar="[[PANEL:]NAME=]RUN", nargs="+", help="a training run (default name: the end of its path)"
+    )
+    add_output(parser)
+    what = parser.add_mutually_exclusive_group()
+    loss = "the loss in nats per token"
+    what.add_argument(
+        "--metric",
+        metavar="METRIC",
+        help=f"a score of the validations as the log names it, such as ppl or bleu (default: {loss})",
+    )
+    what.add_argument(
+        "--bound",
+        action="store_true",
+        help="subtract the lower bound on the validation data, from lower_bound.json of fairseq-stack prepare cfl",
+    )
+    parser.add_argument("--epochs", action="store_true", help="draw against epochs instead of updates")
+    add_log(parser)
 
-    def draw(self, args: argparse.Namespace) -> Sequence[str]:
-        panels: Panels = {}
-        arguments = list(map(split_name, args.runs))
-        unnamed = names_of([path for name, path in arguments if name is None])
-        for name, path in arguments:
-            panel, model = ("", unnamed[path]) if name is None else panel_and_model(name)
-            panels.setdefault(panel, {}).setdefault(model, []).append(read_run(path, args))
-        looks = looks_of(panels)
-        draw_panels(
-            {title_of(panel): models for panel, models in panels.items()},
-            args.output,
-            lambda axes, models: draw_panel(axes, models, looks, args),
-            xlabel="epochs" if args.epochs else "updates",
-            ylabel=f"validation {args.metric}" if args.metric else DIFFERENCE if args.bound else LOSS,
-            title=args.title,
-            height=3.5,
-        )
-        return ()
+
+def run(args: argparse.Namespace) -> int:
+    require_drawable(args.output)
+    panels: Panels = {}
+    arguments = list(map(split_name, args.runs))
+    unnamed = names_of([path for name, path in arguments if name is None])
+    for name, path in arguments:
+        panel, model = ("", unnamed[path]) if name is None else panel_and_model(name)
+        panels.setdefault(panel, {}).setdefault(model, []).append(read_run(path, args))
+    looks = looks_of(panels)
+    draw_panels(
+        {title_of(panel): models for panel, models in panels.items()},
+        args.output,
+        lambda axes, models: draw_panel(axes, models, looks, args),
+        xlabel="epochs" if args.epochs else "updates",
+        ylabel=f"validation {args.metric}" if args.metric else DIFFERENCE if args.bound else LOSS,
+        title=args.title,
+        height=3.5,
+    )
+    print(args.output)
+    return 0
 
 
 def panel_and_model(name: str) -> tuple[str, str]:
@@ -127,6 +137,3 @@ def draw_panel(
         scale_logarithmically(axes)
     elif args.bound:
         draw_bound(axes, 0)
-
-
-add_parser = Training().add_parser

@@ -1,15 +1,19 @@
 """``fairseq-stack prepare CORPUS FOLDER``: write a corpus as text and in fairseq's binary format.
 
-Each corpus is a module of this package with ``add_parser(corpora)``, which declares its options and sets
-``run`` as the default of that name, and the function that ``run`` names. :mod:`._common` has what corpora share.
+Each corpus is a module of this package, as a subcommand is of :mod:`fairseq_stack.cli`. :mod:`._common` has what they
+share.
 """
 
 from __future__ import annotations
 
-from ..arguments import Subparsers
+import argparse
+
+from ..arguments import add_subcommand
 from . import cfl, classification, lm, mt, nested_translation, ptb, transduction, transformations, treebank
 
 CORPORA = (cfl, classification, lm, mt, nested_translation, ptb, transduction, transformations, treebank)
+
+SUMMARY = "write a corpus as text and in fairseq's binary format"
 
 DESCRIPTION = """\
 Write a corpus: FOLDER/text, FOLDER/data-bin (for fairseq) and
@@ -21,14 +25,7 @@ example:
   fairseq-stack prepare nested-translation data/nested --depth 3 --seed 0"""
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Declare the subcommand and one subcommand of it for each corpus."""
-    parser = subparsers.add_parser(
-        "prepare",
-        help="write a corpus as text and in fairseq's binary format",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     corpora = parser.add_subparsers(title="corpora", metavar="CORPUS", required=True)
     for corpus in CORPORA:
-        corpus.add_parser(corpora)
+        add_subcommand(corpora, corpus)

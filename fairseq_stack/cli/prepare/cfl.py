@@ -7,15 +7,16 @@ from dataclasses import fields
 from pathlib import Path
 
 from fairseq_stack_preprocess.cfl import bounded_dyck
-from fairseq_stack_preprocess.cfl.language_options import CORPUS, Options
+from fairseq_stack_preprocess.cfl.language_options import Options
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS
 from fairseq_stack_preprocess.errors import flag_of
 
-from ..arguments import Subparsers
 from ._common import SIZES, add_common, add_number, options_from, refuse, run_corpus
 
 BOUNDED = bounded_dyck.TASK
 BoundedOptions = bounded_dyck.Options
+
+SUMMARY = "generated strings of a context-free or other formal language (for language modelling)"
 
 DESCRIPTION = """\
 Strings of a formal language with their exact probabilities. The language is one
@@ -50,14 +51,7 @@ A grammar is a text such as
   S -> '(' S ')' S [0.4] | '' [0.6]    # quoted: terminals; '' is the empty string"""
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        CORPUS,
-        help="generated strings of a context-free or other formal language (for language modelling)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--task", metavar="NAME", choices=[*LANGUAGES, BOUNDED], help="one of the tasks above")
     what.add_argument("--grammar", metavar="FILE", type=Path, help="your own grammar")
@@ -84,7 +78,6 @@ def add_parser(corpora: Subparsers) -> None:
     )
     # What is not given has the default of the task's corpus.
     parser.set_defaults(**dict.fromkeys(_names(Options) | _names(BoundedOptions)))
-    parser.set_defaults(run=run)
 
 
 def _names(kind: type[Options] | type[BoundedOptions]) -> set[str]:
@@ -140,7 +133,6 @@ def _describe_defaults(name: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
     if args.task == BOUNDED:
         return _run_bounded(args)
     # It needs numpy, which takes time to load.

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 
 from fairseq_stack_preprocess.classification import classification_corpus as corpus
-from fairseq_stack_preprocess.classification.classification_corpus import Options
 from fairseq_stack_preprocess.classification.tasks import TASKS
 
-from ..arguments import Subparsers
 from ._common import add_common, options_from, run_corpus
+
+SUMMARY = "prompts for the classification of sentences (for language modelling)"
 
 DESCRIPTION = """\
 Sentences with labels, for a language model that is fine-tuned to classify them, as
@@ -36,14 +36,7 @@ examples:
       --train train.tsv --valid dev.tsv"""
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        corpus.CORPUS,
-        help="prompts for the classification of sentences (for language modelling)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--train", type=Path, metavar="FILE", required=True, help="the table of train")
     parser.add_argument("--valid", type=Path, metavar="FILE", required=True, help="the table of valid")
     parser.add_argument("--test", type=Path, metavar="FILE", help="the table of test, with labels, if there is one")
@@ -67,10 +60,7 @@ def add_parser(corpora: Subparsers) -> None:
     )
     parser.add_argument("--penn", action="store_true", help="split as in the Penn Treebank: can't is ca n't")
     add_common(parser, limit="at most N examples in each split, for a quick look")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
-    options = options_from(args, Options)
-    return run_corpus(args, options, corpus.prepare)
+    return run_corpus(args, options_from(args, corpus.Options), corpus.prepare)

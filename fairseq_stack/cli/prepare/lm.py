@@ -7,10 +7,10 @@ from pathlib import Path
 
 from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.lm import text_corpus
-from fairseq_stack_preprocess.lm.text_corpus import Options
 
-from ..arguments import Subparsers
 from ._common import add_common, add_pieces, options_from, run_corpus
+
+SUMMARY = "your own text, one sentence per line (for language modelling)"
 
 DESCRIPTION = """\
 Your own text for language modelling, or Mikolov's text of the Penn Treebank: files
@@ -25,14 +25,7 @@ examples:
       --train ptb.train.txt --valid ptb.valid.txt --test ptb.test.txt"""
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        text_corpus.CORPUS,
-        help="your own text, one sentence per line (for language modelling)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     for split in SPLITS:
         parser.add_argument(
             f"--{split}", type=Path, metavar="FILE", required=split != "test", help=f"the text of {split}"
@@ -44,10 +37,7 @@ def add_parser(corpora: Subparsers) -> None:
         help=f"write each split as one line, with {text_corpus.END} after each sentence",
     )
     add_common(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
-    options = options_from(args, Options)
-    return run_corpus(args, options, text_corpus.prepare)
+    return run_corpus(args, options_from(args, text_corpus.Options), text_corpus.prepare)

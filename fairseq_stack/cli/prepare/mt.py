@@ -13,8 +13,9 @@ from fairseq_stack_preprocess.mt import translation_corpus as corpus
 from fairseq_stack_preprocess.mt.presets import PRESETS
 from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, Options
 
-from ..arguments import Subparsers
 from ._common import add_common, add_number, options_from, refuse, run_corpus
+
+SUMMARY = "your own parallel text, or Europarl and WMT (for translation)"
 
 DESCRIPTION = """\
 Parallel text for translation: normalised, filtered, sampled, cut into BPE pieces
@@ -37,20 +38,12 @@ examples:
 PIECES = ("pieces", "piece_threshold", "hard_limit", "piece_normalization", "joint")
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        corpus.CORPUS,
-        help="your own parallel text, or Europarl and WMT (for translation)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_text(parser)
     _add_filters(parser)
     _add_pieces(parser)
     add_common(parser, limit="read at most N pairs of each split, for a quick look")
     add_number(parser, "--workers", 1, "processes of fairseq-preprocess")
-    parser.set_defaults(run=run)
 
 
 def _add_text(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +109,6 @@ def _add_switch(group: Any, flag: str, meaning: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
     require_at_least("--workers", args.workers, 1)
     if args.like is not None:
         refuse(args, PIECES, "has no effect with --like")

@@ -7,8 +7,9 @@ import argparse
 from fairseq_stack_preprocess.nested import nested_corpus as corpus
 from fairseq_stack_preprocess.nested.nested_corpus import Options
 
-from ..arguments import Subparsers
 from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus
+
+SUMMARY = "generated pairs of sentences with nested relative clauses (for translation)"
 
 DESCRIPTION = """\
 Pairs of a German-like sentence with verb-final, centre-embedded relative clauses
@@ -21,21 +22,12 @@ example:
   fairseq-stack prepare nested-translation data/nested --depth 3 --test-depth 5"""
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        corpus.CORPUS,
-        help="generated pairs of sentences with nested relative clauses (for translation)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--depth", Options.depth, "maximum nesting")
     parser.add_argument("--test-depth", type=int, metavar="N", help="maximum nesting depth in test (default: --depth)")
     add_sizes(parser, Options)
     add_common(parser, seed=Options.seed)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
     return run_corpus(args, options_from(args, Options, limited=SIZES), corpus.prepare)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from fairseq_stack_preprocess.trees import ptb
 
-from ..arguments import Subparsers
 from ._common import add_common, options_from, run_corpus
+
+SUMMARY = "the Penn Treebank, with its trees (for language modelling)"
 
 DESCRIPTION = """\
 The Penn Treebank (Wall Street Journal) as Dyer et al. (2016) prepared it, from
@@ -22,14 +23,7 @@ example:
   fairseq-stack prepare ptb data/ptb --raw treebank_3/parsed/mrg/wsj --slips"""
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        ptb.CORPUS,
-        help="the Penn Treebank, with its trees (for language modelling)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--raw", type=Path, metavar="RAW", required=True, help="the folder with the .mrg files, at any depth"
     )
@@ -40,10 +34,7 @@ def add_parser(corpora: Subparsers) -> None:
         f"wsj_2423, and train lacks sentence {ptb.SLIP_SENTENCE}",
     )
     add_common(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
-    options = options_from(args, ptb.Options)
-    return run_corpus(args, options, ptb.prepare)
+    return run_corpus(args, options_from(args, ptb.Options), ptb.prepare)

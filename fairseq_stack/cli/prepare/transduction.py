@@ -9,8 +9,9 @@ from fairseq_stack_preprocess.transduction import task_corpus as corpus
 from fairseq_stack_preprocess.transduction.task_options import AUTHORS, DRAWN, SETTINGS, Options
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 
-from ..arguments import Subparsers
 from ._common import SIZES, add_common, options_from, run_corpus
+
+SUMMARY = "pairs of strings of equal length: reversal, XOR, brackets, formulas, agreement (for neural stacks)"
 
 DESCRIPTION = """\
 Pairs of strings of equal length for neural stacks: the tasks of Hao et al. (2018),
@@ -44,14 +45,7 @@ NAMED = 10
 DEFAULT_SIZES = {"train": Options.train_size, "valid": Options.valid_size, "test": "1000, or 50 for counting"}
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        corpus.CORPUS,
-        help="pairs of strings of equal length: reversal, XOR, brackets, formulas, agreement (for neural stacks)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", metavar="NAME", choices=list(TASKS), required=True, help="one of the tasks above")
     _add_settings(parser)
     for split, default in DEFAULT_SIZES.items():
@@ -63,7 +57,6 @@ def add_parser(corpora: Subparsers) -> None:
     )
     parser.add_argument("--test-seed", type=int, metavar="N", help="random seed of a drawn test set (default: 0)")
     add_common(parser, seed=Options.seed, limit="at most N pairs in each split, for a quick look")
-    parser.set_defaults(run=run)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +86,5 @@ def describe_defaults(defaults: dict[str, float | None]) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
     args.test_size = TASKS[args.task].test_size if args.test_size is None else args.test_size
-    options = options_from(args, Options, limited=SIZES)
-    return run_corpus(args, options, corpus.prepare)
+    return run_corpus(args, options_from(args, Options, limited=SIZES), corpus.prepare)

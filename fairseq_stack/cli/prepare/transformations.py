@@ -8,8 +8,9 @@ from fairseq_stack_preprocess.transformations import transformation_corpus as co
 from fairseq_stack_preprocess.transformations.tasks import TASKS
 from fairseq_stack_preprocess.transformations.transformation_corpus import WEIGHTS, Options
 
-from ..arguments import Subparsers
 from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus
+
+SUMMARY = "generated pairs for question formation and tense reinflection (for language modelling or translation)"
 
 DESCRIPTION = """\
 The pairs of McCoy, Frank & Linzen (2020), which ask whether a model prefers
@@ -41,14 +42,7 @@ examples:
       --limit 20"""
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        corpus.CORPUS,
-        help="generated pairs for question formation and tense reinflection (for language modelling or translation)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", choices=list(TASKS), required=True, help="one of the tasks above")
     parser.add_argument(
         "--weights",
@@ -60,9 +54,7 @@ def add_parser(corpora: Subparsers) -> None:
     add_sizes(parser, Options)
     add_number(parser, "--gen-size", Options.gen_size, "sentences in gen")
     add_common(parser, seed=Options.seed)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
     return run_corpus(args, options_from(args, Options, limited=(*SIZES, "gen_size")), corpus.prepare)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.trees import treebank
-from fairseq_stack_preprocess.trees.treebank import Options
 
-from ..arguments import Subparsers
 from ._common import add_common, add_pieces, options_from, run_corpus
+
+SUMMARY = "bracketed trees, with their spans (for language modelling)"
 
 DESCRIPTION = """\
 Phrase-structure trees in brackets, for language models that learn from trees. The
@@ -27,14 +27,7 @@ examples:
       --train train.txt.gz --valid valid.txt.gz --test test.txt.gz"""
 
 
-def add_parser(corpora: Subparsers) -> None:
-    """Declare the corpus and its options."""
-    parser = corpora.add_parser(
-        treebank.CORPUS,
-        help="bracketed trees, with their spans (for language modelling)",
-        description=DESCRIPTION,
-        epilog=EXAMPLE,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     for split in SPLITS:
         parser.add_argument(
             f"--{split}",
@@ -54,10 +47,7 @@ def add_parser(corpora: Subparsers) -> None:
         "--gpt2", type=Path, metavar="DIR", help="split words as the tokenizer of a GPT-2 in this folder does"
     )
     add_common(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the corpus and return the exit code."""
-    options = options_from(args, Options)
-    return run_corpus(args, options, treebank.prepare)
+    return run_corpus(args, options_from(args, treebank.Options), treebank.prepare)
