@@ -93,7 +93,7 @@ def _predicted(
 
     from fairseq_stack.criterions.classification_cross_entropy import label_log_probabilities, predicted_values
     from fairseq_stack.hub.paths import checkpoints_at
-    from fairseq_stack.tasks import PromptClassificationTask
+    from fairseq_stack.tasks.prompt_classification import PromptClassificationTask
 
     task = hub.task
     if not isinstance(task, PromptClassificationTask) or len(hub.models) != 1:

@@ -15,33 +15,10 @@ from fairseq_stack import compat
 
 compat.apply()
 
-from fairseq_stack.criterions.classification_cross_entropy import (  # noqa: E402
-    ClassificationCrossEntropyCriterion,
-    ClassificationCrossEntropyCriterionConfig,
+from fairseq_stack.criterions import (  # noqa: E402, F401  (each registers its criterion)
+    classification_cross_entropy,
+    operation_cross_entropy,
+    pushdown_cross_entropy,
+    torch_cross_entropy,
+    transduction,
 )
-from fairseq_stack.criterions.operation_cross_entropy import (  # noqa: E402
-    OperationCrossEntropyCriterion,
-    OperationCrossEntropyCriterionConfig,
-)
-from fairseq_stack.criterions.pushdown_cross_entropy import (  # noqa: E402
-    PushdownCrossEntropyCriterion,
-    PushdownCrossEntropyCriterionConfig,
-)
-from fairseq_stack.criterions.torch_cross_entropy import (  # noqa: E402
-    TorchCrossEntropyCriterion,
-    TorchCrossEntropyCriterionConfig,
-)
-from fairseq_stack.criterions.transduction import TransductionCriterion, TransductionCriterionConfig  # noqa: E402
-
-__all__ = [
-    "ClassificationCrossEntropyCriterion",
-    "ClassificationCrossEntropyCriterionConfig",
-    "OperationCrossEntropyCriterion",
-    "OperationCrossEntropyCriterionConfig",
-    "PushdownCrossEntropyCriterion",
-    "PushdownCrossEntropyCriterionConfig",
-    "TorchCrossEntropyCriterion",
-    "TorchCrossEntropyCriterionConfig",
-    "TransductionCriterion",
-    "TransductionCriterionConfig",
-]

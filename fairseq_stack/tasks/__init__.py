@@ -17,27 +17,11 @@ from fairseq_stack import compat
 
 compat.apply()
 
-from .prompt_classification import PromptClassificationConfig, PromptClassificationTask  # noqa: E402
-from .pushdown_language_modeling import (  # noqa: E402
-    PushdownLanguageModelingConfig,
-    PushdownLanguageModelingTask,
+from . import (  # noqa: E402, F401  (each registers its task)
+    prompt_classification,
+    pushdown_language_modeling,
+    stack_language_modeling,
+    stack_transduction,
+    stack_translation,
+    truncated_bptt,
 )
-from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask  # noqa: E402
-from .stack_transduction import StackTransductionConfig, StackTransductionTask  # noqa: E402
-from .stack_translation import StackTranslationConfig, StackTranslationTask  # noqa: E402
-from .truncated_bptt import StackTruncatedBPTTConfig, StackTruncatedBPTTTask  # noqa: E402
-
-__all__ = [
-    "PromptClassificationConfig",
-    "PromptClassificationTask",
-    "PushdownLanguageModelingConfig",
-    "PushdownLanguageModelingTask",
-    "StackLanguageModelingConfig",
-    "StackLanguageModelingTask",
-    "StackTransductionConfig",
-    "StackTransductionTask",
-    "StackTranslationConfig",
-    "StackTranslationTask",
-    "StackTruncatedBPTTConfig",
-    "StackTruncatedBPTTTask",
-]

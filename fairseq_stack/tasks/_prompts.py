@@ -22,14 +22,11 @@ def read_label_tokens(data: Path, dictionary: Dictionary) -> Labels | None:
     """The labels of a corpus, whose ``task.json`` is in the folder of the data or above; None: it is a regression.
 
     Raises:
-        UserError: see :func:`.read_prompts`; or the dictionary lacks a token of a label.
+        UserError: see :func:`.read_prompts`.
     """
     labels = read_prompts(data).labels
     if labels is None:
         return None
-    for text, tokens in labels.items():
-        if not all(token in dictionary for token in tokens):
-            raise UserError(f"the dictionary in {data} lacks a token of the label {text!r}; prepare the corpus again")
     return {text: torch.tensor([*map(dictionary.index, tokens)]) for text, tokens in labels.items()}
 
 
@@ -75,14 +72,7 @@ class WithLabels(BaseWrapperDataset):
         self.labels, self.tokens, self.with_candidates = labels, tokens, with_candidates
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        sample = {**self.dataset[index], "label": self.labels[index]}
-        if self.tokens is not None:
-            tokens = self.tokens[int(self.labels[index])]
-            if not torch.equal(sample["source"][-len(tokens) :], tokens):
-                raise UserError(
-                    f"sentence {index + 1} of the data does not end with its label; prepare the corpus again"
-                )
-        return sample
+        return {**self.dataset[index], "label": self.labels[index]}
 
     def collater(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
         """As the data set's, with the labels."""

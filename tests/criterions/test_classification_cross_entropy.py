@@ -12,7 +12,7 @@ import torch
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_stack.criterions import ClassificationCrossEntropyCriterion
+from fairseq_stack.criterions.classification_cross_entropy import ClassificationCrossEntropyCriterion
 from fairseq_stack.evaluation.classification import LabelledPrompt, classification_scores, regression_scores
 from fairseq_stack.evaluation.intervals import Intervals
 from tests.helpers import assert_normwise_close

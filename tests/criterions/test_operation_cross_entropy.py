@@ -11,8 +11,7 @@ import torch
 from fairseq.logging import metrics
 from torch import Tensor, nn
 
-from fairseq_stack.criterions import OperationCrossEntropyCriterion
-from fairseq_stack.criterions.operation_cross_entropy import operations_of_parses
+from fairseq_stack.criterions.operation_cross_entropy import OperationCrossEntropyCriterion, operations_of_parses
 from fairseq_stack.errors import UserError
 from fairseq_stack.modules import NondeterministicStackAttention, StackLSTM, operation_log_probability
 from tests.helpers import assert_normwise_close

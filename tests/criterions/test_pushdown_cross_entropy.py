@@ -11,7 +11,7 @@ import torch
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_stack.criterions import PushdownCrossEntropyCriterion
+from fairseq_stack.criterions.pushdown_cross_entropy import PushdownCrossEntropyCriterion
 from fairseq_stack.ops import legal_attachments
 from tests.helpers import assert_normwise_close
 

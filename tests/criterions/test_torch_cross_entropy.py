@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.criterions import TorchCrossEntropyCriterion
+from fairseq_stack.criterions.torch_cross_entropy import TorchCrossEntropyCriterion
 from tests.helpers import assert_normwise_close
 
 PAD = 1

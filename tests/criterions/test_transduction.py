@@ -9,7 +9,7 @@ import pytest
 import torch
 from fairseq.logging import metrics
 
-from fairseq_stack.criterions import TransductionCriterion
+from fairseq_stack.criterions.transduction import TransductionCriterion
 
 PAD, FIRST = 1, 4
 # Of three strings, two, one, none and three symbols are scored at the four positions.

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from fairseq_stack.models.presets import PRESETS
 from fairseq_stack.modules import StackAttention, StackLSTM
-from fairseq_stack.tasks import PushdownLanguageModelingTask, StackTransductionTask
+from fairseq_stack.tasks.pushdown_language_modeling import PushdownLanguageModelingTask
+from fairseq_stack.tasks.stack_transduction import StackTransductionTask
 
 
 def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:

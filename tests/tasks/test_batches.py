@@ -9,7 +9,7 @@ import pytest
 from fairseq.data.iterators import EpochBatchIterator
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.tasks import StackLanguageModelingConfig, StackLanguageModelingTask
+from fairseq_stack.tasks.stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask
 from fairseq_stack_preprocess.cfl.language_corpus import Options, prepare
 
 BATCH_SIZE = 5

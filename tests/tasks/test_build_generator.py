@@ -11,7 +11,7 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
-from fairseq_stack.tasks import StackTranslationConfig, StackTranslationTask
+from fairseq_stack.tasks.stack_translation import StackTranslationConfig, StackTranslationTask
 from tests.search.reference import ScriptedModel, ScriptedTable, make_dictionary
 
 DICTIONARY = make_dictionary(2)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.tasks import PromptClassificationConfig, PromptClassificationTask
+from fairseq_stack.tasks.prompt_classification import PromptClassificationConfig, PromptClassificationTask
 from tests.end_to_end.fairseq_commands import run
 
 LINES = {"txt": ["the dog is happy : no", "go : oh yes", "a : no"], "label": ["no", "oh yes", "no"]}

@@ -14,8 +14,8 @@ import torch
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
-from fairseq_stack.tasks import StackTransductionConfig, StackTransductionTask
 from fairseq_stack.tasks._transductions import may_be_scored
+from fairseq_stack.tasks.stack_transduction import StackTransductionConfig, StackTransductionTask
 from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, AT_LAST, TASKS
 from tests.end_to_end.fairseq_commands import run
 
