@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult, Pair, Scored, accuracies, read_pairs
-from fairseq_stack.evaluation.results import method_of
+from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_language_model, load_language_model, model_of, on_device
-from .evaluation import add_intervals, add_outputs, intervals_of, report, require_outputs, sha_of
+from .evaluation import add_intervals, add_outputs, intervals_of, report, require_outputs
 from .sentence_options import add_scoring, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:

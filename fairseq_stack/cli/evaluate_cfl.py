@@ -6,8 +6,14 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.cfl_result import CFLResult, Samples
-from fairseq_stack.evaluation.cfl_scores import StringLoss, overall_scores, scores_by_length, string_losses
+from fairseq_stack.evaluation.cfl_result import (
+    CFLResult,
+    Samples,
+    StringLoss,
+    overall_scores,
+    scores_by_length,
+    string_losses,
+)
 from fairseq_stack.evaluation.results import method_of, rows_by_length
 from fairseq_stack_preprocess.progress import progress
 
@@ -72,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     intervals = intervals_of(args)
     result = CFLResult(
         signature=method_of(
-            language=corpus.language.name,
+            language=corpus.language,
             split=strings.split,
             strings=len(strings.strings),
             sha=strings.sha,
@@ -82,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
             **drawn,
             seed=args.seed,
         ),
-        language=corpus.language.name,
+        language=corpus.language,
         split=strings.split,
         eos=not args.without_eos,
         train_lengths=corpus.train_lengths,
@@ -116,5 +122,5 @@ def _losses(
 
 def _counted(samples: Sequence[Sample], corpus: CFLCorpus, sample_length: int) -> Samples:
     finished = [sample.symbols for sample in samples if sample.is_finished]
-    in_language = sum(corpus.language.contain(finished))
+    in_language = sum(corpus.contain(finished))
     return Samples(len(samples), in_language, len(samples) - len(finished), sample_length)

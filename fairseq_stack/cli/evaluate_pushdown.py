@@ -17,12 +17,12 @@ from fairseq_stack.evaluation.pushdown import (
     with_gold_parses,
     with_own_parses,
 )
-from fairseq_stack.evaluation.results import method_of
+from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
-from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs, sha_of
+from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.parsed_corpus import ParsedCorpus

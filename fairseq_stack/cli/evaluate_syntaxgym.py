@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.results import method_of
+from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
 from fairseq_stack.evaluation.syntaxgym.suites import MEAN, SUM, Suite, read_suites
 from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
@@ -22,7 +22,7 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
 from fairseq_stack_preprocess.progress import progress
 
 from .checkpoint import add_language_model, load_language_model, model_of, on_device
-from .evaluation import add_outputs, report, require_outputs, sha_of
+from .evaluation import add_outputs, report, require_outputs
 from .sentence_options import add_scoring, add_telescoping, add_text, beam_in_signature, sizes, text_changer
 
 if TYPE_CHECKING:

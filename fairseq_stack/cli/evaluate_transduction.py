@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.results import method_of, rows_by_length
+from fairseq_stack.evaluation.results import method_of, rows_by_length, sha_of
 from fairseq_stack.evaluation.transduction import TransductionResult, accuracy_by_length, overall_accuracy
 from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
-from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs, sha_of
+from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs
 
 SUMMARY = "score a model on pairs of strings of equal length"
 

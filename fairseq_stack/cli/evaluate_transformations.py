@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fairseq_stack.evaluation.results import method_of
+from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack.evaluation.transformation_pairs import TransformationPairs, read_transformations
 from fairseq_stack.evaluation.transformations import (
     ScoredPair,
@@ -17,7 +17,7 @@ from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
-from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs, sha_of
+from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.answers import AnsweringHub

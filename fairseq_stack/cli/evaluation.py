@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from .arguments import add_number
 
 GREATEST = 1_000_000
 """The maximum number of resampled sets (and of samples), and the maximum seed."""
-
-DIGITS_OF_SHA = 8
 
 
 def require_outputs(args: argparse.Namespace) -> None:
@@ -78,8 +75,3 @@ def add_outputs(parser: argparse.ArgumentParser, row: str) -> None:
     """Declare ``--json``, and ``--csv`` with a row for each ``row``."""
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write the result to FILE")
     parser.add_argument("--csv", metavar="FILE", type=Path, help=f"also write a row for each {row} to FILE")
-
-
-def sha_of(content: object) -> str:
-    """The beginning of the sha256 of what a result is about, for its signature; ``content`` is made of plain types."""
-    return hashlib.sha256(repr(content).encode()).hexdigest()[:DIGITS_OF_SHA]

@@ -3,7 +3,7 @@
 Begin with :mod:`.results`: each command ``fairseq-stack evaluate-...`` has a result, which knows its signature, its
 JSON and its table. The results, with the functions that compute their values:
 
-- evaluate-cfl: :mod:`.cfl_result`, :mod:`.cfl_scores` (cross-entropy difference, Section 6 of DuSell and Chiang, 2024);
+- evaluate-cfl: :mod:`.cfl_result` (cross-entropy difference, Section 6 of DuSell and Chiang, 2024);
   :mod:`.cfl_corpus` reads the strings with their probabilities, and :mod:`.cfl_comparison` puts results side by side;
 - evaluate-pushdown: :mod:`.pushdown`, with :mod:`.parsed_corpus`, :mod:`.unlabelled_f1` (Appendix C of Murty et al.,
   2023) and :mod:`.closing_brackets` (their Table 1);
@@ -12,8 +12,7 @@ JSON and its table. The results, with the functions that compute their values:
 - evaluate-classification: :mod:`.classification`; :mod:`.prompts` reads the prompts.
 
 :mod:`.intervals` is the bootstrap of all of them, :mod:`.markdown` makes tables.
-:mod:`.training_log` and :mod:`.training_curve` read the output of ``fairseq-train``, and :mod:`.manifest` the manifest
-of a corpus.
+:mod:`.training_log` reads the output of ``fairseq-train``, and :mod:`.manifest` the manifest of a corpus.
 
 Nothing here trains, or imports torch, models or plots. NumPy and fairseq are imported inside the few functions that
 need them, so that a command can import a result before it reads its arguments.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,21 +20,10 @@ from fairseq_stack_preprocess.text.notation import read_grammar
 from fairseq_stack_preprocess.text.numbers import read_numbers
 
 from .manifest import corpus_at, read_manifest
+from .results import sha_of
 
-DIGITS_OF_SHA = 8
-
-
-@dataclass(frozen=True)
-class KnownLanguage:
-    """A formal language.
-
-    Attributes:
-        name: the name of the task and its parameters where they are not the defaults, or the file of the grammar.
-        contain: for each of some strings, whether it is in the language, which has no empty string.
-    """
-
-    name: str
-    contain: Callable[[Sequence[Word]], list[bool]]
+Contain = Callable[[Sequence[Word]], list[bool]]
+"""Says of each of some strings, which are not empty, whether it is in a language."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +52,16 @@ class CFLCorpus:
     Attributes:
         folder: the folder of the corpus.
         dictionaries: the folder of the dictionary; None if the corpus was not binarised.
-        language: the language.
+        language: the name of the task and its parameters where they are not the defaults, or the file of the grammar.
+        contain: says which strings are in the language.
         train_lengths: the minimum and maximum length of strings in train.
         greatest_length: the maximum length of strings in any split.
     """
 
     folder: Path
     dictionaries: Path | None
-    language: KnownLanguage
+    language: str
+    contain: Contain
     train_lengths: tuple[int, int]
     greatest_length: int
 
@@ -87,10 +77,9 @@ class CFLCorpus:
             raise UserError(f"{self.folder} has no split {split!r}; it has {', '.join(known) or 'none'}")
         lines = read_lines(path)
         costs, log_probabilities = (read_numbers(path.with_suffix(suffix), float) for suffix in (".nll", ".logp"))
-        digest = hashlib.sha256(repr((lines, costs, log_probabilities)).encode())
         strings = [tuple(line.split()) for line in lines]
         given_length = [-value for value in log_probabilities]
-        return CFLStrings(split, strings, costs, given_length, digest.hexdigest()[:DIGITS_OF_SHA])
+        return CFLStrings(split, strings, costs, given_length, sha_of((lines, costs, log_probabilities)))
 
 
 def read_cfl_corpus(folder: Path) -> CFLCorpus:
@@ -117,30 +106,31 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
     known = {field.name for field in dataclasses.fields(cfl.Options)}  # options that are new have their defaults
     options = cfl.Options(**{name: entry for name, entry in {**entries, "grammar": grammar}.items() if name in known})
     if grammar is None:
-        language = _named(options.language(), options.parameters, unary_start=options.unary_start)
+        language, contain = _named(options.language(), options.parameters, unary_start=options.unary_start)
     else:
-        language = _of_grammar(str(entries["grammar"]), grammar)
+        language, contain = str(entries["grammar"]), _in_grammar(grammar)
     return CFLCorpus(
         root,
         dictionaries,
         language,
+        contain,
         (options.min_length, options.max_length),
         max(options.max_length, options.test_max_length),
     )
 
 
-def _named(language: Language, parameters: Parameters, *, unary_start: bool = False) -> KnownLanguage:
+def _named(language: Language, parameters: Parameters, *, unary_start: bool = False) -> tuple[str, Contain]:
     contains = recogniser_of(language, parameters, unary_start=unary_start)
     others = [
         f"{name.replace('_', ' ')} {value:g}"
         for name, value in language.parameters(parameters).items()
         if value != language.defaults[name]
     ]
-    return KnownLanguage(", ".join([language.name, *others]), lambda strings: list(map(contains, strings)))
+    return ", ".join([language.name, *others]), lambda strings: list(map(contains, strings))
 
 
-def _of_grammar(name: str, path: Path) -> KnownLanguage:
-    """The language of a user's grammar: its strings have a positive probability."""
+def _in_grammar(path: Path) -> Contain:
+    """The strings of a user's grammar have a positive probability."""
 
     def contain(strings: Sequence[Word]) -> list[bool]:
         greatest = max(map(len, strings), default=0)
@@ -151,4 +141,4 @@ def _of_grammar(name: str, path: Path) -> KnownLanguage:
         inside = {numbers[i] for i, value in values if value > -math.inf}
         return [number in inside for number in range(len(strings))]
 
-    return KnownLanguage(name, contain)
+    return contain

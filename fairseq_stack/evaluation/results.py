@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import io
 import json
 import types
@@ -17,6 +18,8 @@ from typing import Any, ClassVar, Self, TypeAlias
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
 from fairseq_stack.version import __version__
+
+DIGITS_OF_SHA = 8
 
 Row: TypeAlias = "Mapping[str, object]"
 """A row of a CSV file: a value for each column. All rows have the same columns."""
@@ -131,6 +134,11 @@ class ResultWithIntervals(Result):
 def method_of(**options: object) -> str:
     """The signature of a score that fairseq_stack itself computes with these options."""
     return "|".join(f"{name}:{value}" for name, value in {**options, "version": f"fairseq_stack-{__version__}"}.items())
+
+
+def sha_of(content: object) -> str:
+    """The beginning of the sha256 of what a result is about, for its signature; ``content`` is made of plain types."""
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:DIGITS_OF_SHA]
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:

@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from fairseq_stack_preprocess.transformations.class_weights import (
     INTRANSITIVE_RELATIVE,
@@ -25,22 +25,6 @@ from .transformation_pairs import DecidingWord
 
 AUXILIARY_AFTER_PRONOUN = (TRANSITIVE_RELATIVE, INTRANSITIVE_RELATIVE)
 """The types of subjects in which a relative pronoun is right before the auxiliary of its clause."""
-
-
-class AnswerScore(Protocol):
-    """What a model says about an answer of n words."""
-
-    @property
-    def log_probabilities(self) -> Sequence[float]:
-        """(n + 1,), of the words and the end, each after those before it, in nats."""
-
-    @property
-    def is_best(self) -> Sequence[bool]:
-        """(n + 1,), whether the model finds none more probable."""
-
-    @property
-    def rivals(self) -> Sequence[float]:
-        """The log-probability of each rival of a deciding word."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +68,8 @@ class ScoredPair:
         return {**{name: " ".join(words) for name, words in vars(self.pair).items()}, **scores}
 
 
-def scored_pair(pair: Pair, word: DecidingWord | None, right: AnswerScore, linear: AnswerScore) -> ScoredPair:
-    """The scores of a pair from what a model says about its target and the linear rule's answer."""
+def scored_pair(pair: Pair, word: DecidingWord | None, right: Any, linear: Any) -> ScoredPair:
+    """The scores of a pair, from :class:`fairseq_stack.hub.answers.AnswerScore` of its target and the linear answer."""
     deciding_word = restricted = probability = None
     if word is not None:
         deciding_word = right.is_best[word.place]

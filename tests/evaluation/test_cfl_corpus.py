@@ -29,14 +29,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_language(folder: Path) -> None:
     corpus = read_cfl_corpus(folder)
-    assert (corpus.language.name, corpus.train_lengths, corpus.greatest_length) == ("marked-reversal", (3, 7), 9)
+    assert (corpus.language, corpus.train_lengths, corpus.greatest_length) == ("marked-reversal", (3, 7), 9)
     assert corpus.dictionaries is None
     test = corpus.read("test")
     assert [" ".join(string) for string in test.strings] == (folder / "text/test.txt").read_text().splitlines()
     assert list(test.bounds) == [float(line) for line in (folder / "text/test.nll").read_text().splitlines()]
     assert list(test.bounds_given_length) == [-float(line) for line in (folder / "text/test.logp").open()]
-    assert all(corpus.language.contain(test.strings))
-    assert corpus.language.contain([tuple("0#0"), tuple("0#1")]) == [True, False]
+    assert all(corpus.contain(test.strings))
+    assert corpus.contain([tuple("0#0"), tuple("0#1")]) == [True, False]
     assert corpus.read("valid").sha != test.sha == read_cfl_corpus(folder).read("test").sha
 
 
@@ -44,18 +44,18 @@ def test_parameters_and_unary_start_are_heeded(tmp_path: Path) -> None:
     nested = tuple("(())")
     for unary_start in (False, True):
         options = {"task": "dyck", "parameters": {"bracket_types": 1}, "unary_start": unary_start}
-        language = read_cfl_corpus(make(tmp_path / f"{unary_start}", **options)).language
-        assert language.contain([nested, tuple("()()"), tuple("[]()")]) == [unary_start, True, False]
+        corpus = read_cfl_corpus(make(tmp_path / f"{unary_start}", **options))
+        assert corpus.contain([nested, tuple("()()"), tuple("[]()")]) == [unary_start, True, False]
 
 
 def test_a_grammar_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text(GRAMMAR)
     corpus = read_cfl_corpus(make(tmp_path / "corpus", grammar=tmp_path / "mine.txt", min_length=2))
-    assert corpus.language.name == "mine.txt"
+    assert corpus.language == "mine.txt"
     strings = [(), ("a", "bb"), ("a",), ("a", "a", "bb", "bb"), ("a", "<unk>"), ("a",) * 8, ("a",) * 5 + ("bb",) * 5]
-    assert corpus.language.contain(strings) == [False, True, False, True, False, False, True]
-    assert corpus.language.contain([]) == []
-    assert corpus.language.contain([()]) == [False]
+    assert corpus.contain(strings) == [False, True, False, True, False, False, True]
+    assert corpus.contain([]) == []
+    assert corpus.contain([()]) == [False]
 
 
 def test_it_is_read_from_its_data_bin(tmp_path: Path) -> None:
@@ -64,14 +64,14 @@ def test_it_is_read_from_its_data_bin(tmp_path: Path) -> None:
         corpus = read_cfl_corpus(folder)
         assert (corpus.train_lengths, corpus.greatest_length) == ((3, 7), 9)
         assert corpus.dictionaries == tmp_path / "corpus" / "data-bin"
-        assert all(corpus.language.contain(corpus.read("test").strings))
+        assert all(corpus.contain(corpus.read("test").strings))
 
 
 def test_an_option_that_an_older_version_did_not_have(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     del manifest["options"]["unary_start"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert read_cfl_corpus(folder).language.name == "marked-reversal"
+    assert read_cfl_corpus(folder).language == "marked-reversal"
 
 
 def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:

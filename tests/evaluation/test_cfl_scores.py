@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fairseq_stack.evaluation.cfl_scores import (
+from fairseq_stack.evaluation.cfl_result import (
     StringLoss,
     overall_scores,
     scores_by_length,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.training_curve import read_training_curve, read_valid_bound
+from fairseq_stack.evaluation.training_log import read_training_curve, read_valid_bound
 
 from .test_training_log import HEAD, validation
 

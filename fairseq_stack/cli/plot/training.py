@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.training_curve import TrainingCurve, read_training_curve, read_valid_bound
+from fairseq_stack.evaluation.training_log import TrainingCurve, read_training_curve, read_valid_bound
 from fairseq_stack.plots.panels import draw_bound, draw_runs, scale_logarithmically
 
 from .figures import (
@@ -113,7 +113,7 @@ def read_run(run: Path, args: argparse.Namespace) -> TrainingCurve:
     """Read what is drawn of a run.
 
     Raises:
-        UserError: the log lacks what the options ask for; see also :mod:`fairseq_stack.evaluation.training_curve`.
+        UserError: the log lacks what the options ask for; see also :mod:`fairseq_stack.evaluation.training_log`.
     """
     log = run / LOG_NAME if run.is_dir() else run
     curve = read_training_curve(log, args.metric)
