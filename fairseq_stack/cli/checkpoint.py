@@ -16,22 +16,13 @@ if TYPE_CHECKING:
 AnyModel = TypeVar("AnyModel", bound="Hub | LanguageModel")
 
 
-def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None) -> None:
-    """Declare CHECKPOINT, ``--data`` and ``--user-dir``.
-
-    Args:
-        parser: the parser of the command.
-        corpus: the help of ``--data``, which is then required, for a command that reads a corpus.
-    """
-    _add(parser, "a checkpoint, or a folder that contains checkpoint_best.pt", corpus)
+CHECKPOINT = "a checkpoint, or a folder that contains checkpoint_best.pt"
+LANGUAGE_MODEL = "a checkpoint, a folder that contains checkpoint_best.pt, or a model's Hugging Face folder"
+"""What :func:`load_language_model` takes."""
 
 
-def add_language_model(parser: argparse.ArgumentParser) -> None:
-    """Declare the same for :func:`load_language_model`."""
-    _add(parser, "a checkpoint, a folder that contains checkpoint_best.pt, or a model's Hugging Face folder", None)
-
-
-def _add(parser: argparse.ArgumentParser, checkpoint: str, corpus: str | None) -> None:
+def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None, checkpoint: str = CHECKPOINT) -> None:
+    """Declare CHECKPOINT, ``--data`` and ``--user-dir``; with the help ``corpus``, ``--data`` is a required corpus."""
     parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help=checkpoint)
     dictionaries = "the folder with the dictionaries (default: the checkpoint's folder)"
     parser.add_argument("--data", metavar="DIR", type=Path, required=corpus is not None, help=corpus or dictionaries)
@@ -57,11 +48,7 @@ def on_device(model: AnyModel, args: argparse.Namespace) -> AnyModel:
 
 
 def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
-    """Load the model that the arguments name, with the dictionaries of a folder.
-
-    Raises:
-        UserError: see :func:`fairseq_stack.hub.interface.load`; or a package that the model needs cannot be imported.
-    """
+    """Load the model that the arguments name, with the dictionaries of a folder."""
     from fairseq_stack.hub.interface import load
     from fairseq_stack.hub.user_dirs import import_packages
 
@@ -70,11 +57,7 @@ def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
 
 
 def load_language_model(args: argparse.Namespace) -> LanguageModel:
-    """Load the language model that the arguments name: a checkpoint, or a folder of Hugging Face transformers.
-
-    Raises:
-        UserError: it cannot be loaded, or is not a language model; or an option of checkpoints is given for a folder.
-    """
+    """Load the language model that the arguments name: a checkpoint, or a folder of Hugging Face transformers."""
     if not (args.checkpoint / "config.json").is_file():
         return load_checkpoint(args, args.data).as_language_model()
     for option, value in (("--data", args.data), ("--user-dir", args.user_dir)):

@@ -14,7 +14,7 @@ from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
-from .checkpoint import add_language_model, load_language_model, model_of, on_device
+from .checkpoint import LANGUAGE_MODEL, add_checkpoint, load_language_model, model_of, on_device
 from .evaluation import add_intervals, add_outputs, intervals_of, report, require_outputs
 from .sentence_options import add_scoring, add_text, beam_in_signature, sizes, text_changer
 
@@ -37,7 +37,7 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_language_model(parser)
+    add_checkpoint(parser, checkpoint=LANGUAGE_MODEL)
     parser.add_argument(
         "--blimp", metavar="DIR", type=Path, required=True, help="the folder with BLiMP's paradigms, *.jsonl"
     )

@@ -21,7 +21,7 @@ from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
 )
 from fairseq_stack_preprocess.progress import progress
 
-from .checkpoint import add_language_model, load_language_model, model_of, on_device
+from .checkpoint import LANGUAGE_MODEL, add_checkpoint, load_language_model, model_of, on_device
 from .evaluation import add_outputs, report, require_outputs
 from .sentence_options import add_scoring, add_telescoping, add_text, beam_in_signature, sizes, text_changer
 
@@ -45,7 +45,7 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_language_model(parser)
+    add_checkpoint(parser, checkpoint=LANGUAGE_MODEL)
     parser.add_argument(
         "--suites", metavar="DIR", type=Path, required=True, help="the folder with the test suites, *.json"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import unicodedata
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from fairseq_stack_preprocess.text.penn import penn_splitter
 
@@ -41,16 +41,8 @@ def add_telescoping(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class Sizes(TypedDict):
+def sizes(args: argparse.Namespace) -> dict[str, Any]:
     """The sizes that :func:`fairseq_stack.hub.surprisals.surprisals` takes."""
-
-    beam_size: int | None
-    batch_size: int | None
-    max_tokens: int
-
-
-def sizes(args: argparse.Namespace) -> Sizes:
-    """The sizes that the arguments name."""
     return {"beam_size": args.beam, "batch_size": args.batch_size, "max_tokens": args.max_tokens}
 
 
@@ -76,11 +68,7 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 
 
 def text_changer(args: argparse.Namespace) -> tuple[Callable[[str], str], str]:
-    """What is done to a sentence, and its name in signatures.
-
-    Raises:
-        ModuleNotFoundError: nltk is not installed, which ``--penn`` needs.
-    """
+    """What is done to a sentence, and its name in signatures."""
     steps: dict[str, Callable[[str], str]] = {}
     if args.penn:
         split = penn_splitter()

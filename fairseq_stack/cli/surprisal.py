@@ -11,7 +11,7 @@ from pathlib import Path
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.progress import progress, say
 
-from .checkpoint import add_language_model, load_language_model, on_device
+from .checkpoint import LANGUAGE_MODEL, add_checkpoint, load_language_model, on_device
 from .sentence_options import add_scoring, add_telescoping, sizes
 
 SUMMARY = "print the surprisal of each word of a text"
@@ -34,7 +34,7 @@ UNITS = {"bits": math.log(2), "nats": 1.0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_language_model(parser)
+    add_checkpoint(parser, checkpoint=LANGUAGE_MODEL)
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the sentences (default: standard input)")
     parser.add_argument("--unit", choices=list(UNITS), default="bits", help="unit of the surprisals (default: bits)")
     parser.add_argument("--end", action="store_true", help="also print the surprisal of the end of each sentence")

@@ -20,11 +20,7 @@ OF_OTHER_MODELS = {"translation": None, "layer": None, "show": None, "runs": 1}
 
 
 def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict[str, Any] | None:
-    """The numbers to write; None if a picture is drawn.
-
-    Raises:
-        UserError: an option or a format is for other models, or the network cannot read the string.
-    """
+    """The numbers to write; None if a picture is drawn."""
     from fairseq_stack.inspection.neural_stack import stack_run
 
     for name, default in OF_OTHER_MODELS.items():

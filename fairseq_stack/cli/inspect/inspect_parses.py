@@ -60,12 +60,7 @@ def refuse_options(args: argparse.Namespace) -> None:
 
 
 def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> str | dict[str, Any] | None:
-    """The numbers or the brackets to write; None if a picture is drawn.
-
-    Raises:
-        UserError: an option or a format is for other models, a word is not in the sentence, or see
-            :func:`fairseq_stack.inspection.parses.inspect_parses`.
-    """
+    """The numbers or the brackets to write; None if a picture is drawn."""
     from fairseq_stack.hub.parse_beams import BEAM_SIZE
     from fairseq_stack.inspection.parses import inspect_parses
 
@@ -109,11 +104,7 @@ def _check(args: argparse.Namespace, shown: str) -> None:
 
 
 def _roles(hub: LanguageModelHub, text: str, args: argparse.Namespace) -> dict[str, list[int]]:
-    """The words that the options name, as numbers from 1 on.
-
-    Raises:
-        UserError: the sentence has no such word, or has it twice; or a word is not before the verb.
-    """
+    """The words that the options name, as numbers from 1 on."""
     from fairseq_stack.hub.sentence_cutter import Cutter
 
     words = Cutter(hub).cut(text).words[:-1]

@@ -42,11 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inspect_stacks(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
-    """The numbers or the text to write; None if a picture is drawn.
-
-    Raises:
-        UserError: an option or the format does not fit, or the model cannot read a sentence.
-    """
+    """The numbers or the text to write; None if a picture is drawn."""
     if args.show == "readings":
         return _readings(hub, args)
     if args.after is not None and not reads_many(args):

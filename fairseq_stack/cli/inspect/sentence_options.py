@@ -67,11 +67,7 @@ def folder_of_data(data: Path | None) -> Path | None:
 
 
 def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
-    """The sentences that the arguments name; one, unless they name lines and none of them.
-
-    Raises:
-        UserError: see :mod:`fairseq_stack.inspection.sentences`.
-    """
+    """The sentences that the arguments name; one, unless they name lines and none of them."""
     from fairseq_stack.inspection.sentences import require_line, sentence_of_text, sentences_of_split
 
     first, count = (1, args.sentences) if args.line is None else (args.line, 1)
@@ -100,11 +96,7 @@ def say_unknown(hub: Hub, texts: Sequence[str]) -> None:
 
 
 def text_of(args: argparse.Namespace) -> str:
-    """The one sentence of raw text that the arguments name, for a model that parses.
-
-    Raises:
-        UserError: they name no text, or the file lacks the line.
-    """
+    """The one sentence of raw text that the arguments name, for a model that parses."""
     from fairseq_stack.inspection.sentences import require_line
 
     if args.file is not None:

@@ -61,12 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read_trials(arguments: Sequence[str]) -> dict[str, list[Trial]]:
-    """The trials by task and network.
-
-    Raises:
-        UserError: a result has no name or cannot be read, results on one task are on different splits, or
-            those on validation data are not of the same trials as the others.
-    """
+    """The trials by task and network."""
     by_split: dict[bool, dict[str, list[TransductionResult]]] = {False: {}, True: {}}
     splits: dict[tuple[str, bool], tuple[str, str]] = {}
     for name, path, result in read_named(arguments, TransductionResult.read):

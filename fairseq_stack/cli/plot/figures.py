@@ -73,11 +73,7 @@ def require_drawable(path: Path) -> None:
 
 
 def split_name(argument: str) -> tuple[str | None, Path]:
-    """The parts of ``NAME=PATH``; of a path alone the name is None.
-
-    Raises:
-        UserError: the name or the path is empty.
-    """
+    """The parts of ``NAME=PATH``; of a path alone the name is None."""
     name, equals, path = argument.partition("=")
     if not equals:
         return None, Path(argument)
@@ -87,11 +83,7 @@ def split_name(argument: str) -> tuple[str | None, Path]:
 
 
 def read_named(arguments: Sequence[str], read: Callable[[Path], Content]) -> Iterator[tuple[str, Path, Content]]:
-    """The name, the path and the content of each ``NAME=RESULT``.
-
-    Raises:
-        UserError: a result has no name, or ``read`` raises it.
-    """
+    """The name, the path and the content of each ``NAME=RESULT``."""
     for argument in arguments:
         name, path = split_name(argument)
         if name is None:
@@ -111,11 +103,7 @@ def add_restarts(parser: argparse.ArgumentParser) -> None:
 
 
 def read_comparison(args: argparse.Namespace, *, by_length: bool = False) -> Comparison:
-    """Read what :func:`add_restarts` declared; see ``compare`` for ``by_length``.
-
-    Raises:
-        UserError: a result has no name, a file cannot be read, or the results cannot be compared.
-    """
+    """Read what :func:`add_restarts` declared; see ``compare`` for ``by_length``."""
     from fairseq_stack.evaluation.cfl_comparison import Labelled, compare
     from fairseq_stack.evaluation.cfl_result import CFLResult
 

@@ -81,12 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read_accuracies(arguments: Sequence[str]) -> dict[str, Collection]:
-    """The accuracies by collection of sentences.
-
-    Raises:
-        UserError: a result has no name, cannot be read, or is of another command; or results that stand side by side
-            are on different sentences.
-    """
+    """The accuracies by collection of sentences."""
     collections: dict[str, Collection] = {}
     contents: dict[str, tuple[Path, tuple[str, list[str]]]] = {}
     for name, path, read in read_named(arguments, _read):

@@ -90,11 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def panel_and_model(name: str) -> tuple[str, str]:
-    """The parts of ``[PANEL:]NAME``.
-
-    Raises:
-        UserError: the name of the model is empty.
-    """
+    """The parts of ``[PANEL:]NAME``."""
     panel, _, model = name.rpartition(":")
     if not model:
         raise UserError(f"{name}=...: expected the name of a model after the colon")
@@ -110,11 +106,7 @@ def names_of(runs: Sequence[Path]) -> dict[Path, str]:
 
 
 def read_run(run: Path, args: argparse.Namespace) -> TrainingCurve:
-    """Read what is drawn of a run.
-
-    Raises:
-        UserError: the log lacks what the options ask for; see also :mod:`fairseq_stack.evaluation.training_log`.
-    """
+    """Read what is drawn of a run."""
     log = run / LOG_NAME if run.is_dir() else run
     curve = read_training_curve(log, args.metric)
     if args.bound:

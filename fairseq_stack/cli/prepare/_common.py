@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import FrameType
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any
 
 from fairseq_stack_preprocess.errors import PrepareError, flag_of, require_at_least
 from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SPLITS, TEXT
@@ -20,26 +20,13 @@ SIZES = tuple(f"{split}_size" for split in SPLITS)
 LIMIT_SENTENCES = "at most N sentences in each split, for a quick look"
 
 
-class Options(Protocol):
-    """The ``Options`` dataclass of a corpus."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def binarise(self) -> bool:
-        """Whether fairseq's binary format is written as well."""
-
-
-AnyOptions = TypeVar("AnyOptions", bound=Options)
-
-
 def add_number(parser: argparse._ActionsContainer, flag: str, default: int, meaning: str) -> None:
     """Declare an option whose value is an integer, with its default in the help."""
     parser.add_argument(flag, type=int, metavar="N", default=default, help=f"{meaning} (default: {default})")
 
 
-def add_sizes(parser: argparse.ArgumentParser, options: type[Options]) -> None:
-    """Declare ``--SPLIT-size`` for each split, with the default of the corpus."""
+def add_sizes(parser: argparse.ArgumentParser, options: Any) -> None:
+    """Declare ``--SPLIT-size`` for each split, with the default of the ``Options`` of a corpus."""
     for split in SPLITS:
         add_number(parser, f"--{split}-size", getattr(options, f"{split}_size"), f"sentences in {split}")
 
@@ -73,23 +60,20 @@ def add_pieces(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGr
 
 def options_from(
     args: argparse.Namespace,
-    kind: type[AnyOptions],
+    kind: Any,
     *,
     limited: Iterable[str] = (),
     preset: Mapping[str, Any] | None = None,
     **values: Any,
-) -> AnyOptions:
+) -> Any:
     """The options of a corpus: ``values``, else the arguments of the command, else ``preset``, else the defaults.
 
     Args:
         args: the parsed arguments.
-        kind: the ``Options`` of the corpus; an argument has the name of its field.
+        kind: the dataclass ``Options`` of the corpus; an argument has the name of its field.
         limited: the sizes of generated sets, which are at most ``--limit``.
         preset: the values of a published set-up.
         values: options that are not arguments, or are to be changed.
-
-    Raises:
-        PrepareError: an option is out of range.
     """
     chosen = {field.name: value for field in fields(kind) if (value := getattr(args, field.name, None)) is not None}
     chosen = {**(preset or {}), **chosen, "binarise": not args.no_binarise, **values}
@@ -106,12 +90,8 @@ def refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
             raise PrepareError(f"{flag_of(name)} {reason}")
 
 
-def run_corpus(args: argparse.Namespace, options: Options, prepare: Callable[..., None]) -> int:
-    """Write a corpus by ``prepare(options, folder, force=...)``, say what was written where, and return the exit code.
-
-    Raises:
-        PrepareError: the folder cannot be written, or ``prepare`` raised it.
-    """
+def run_corpus(args: argparse.Namespace, options: Any, prepare: Callable[..., None]) -> int:
+    """Write a corpus by ``prepare(options, folder, force=...)``, say what was written where; the exit code."""
     with _stop_signals_raise():
         prepare(options, args.folder, force=args.force)
     print(f"text:     {args.folder / TEXT}")
