@@ -50,7 +50,7 @@ def on_device(model: AnyModel, args: argparse.Namespace) -> AnyModel:
 def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
     """Load the model that the arguments name, with the dictionaries of a folder."""
     from fairseq_stack.hub.interface import load
-    from fairseq_stack.hub.user_dirs import import_packages
+    from fairseq_stack.hub.paths import import_packages
 
     import_packages(args.user_dir, args.checkpoint)
     return load(args.checkpoint, data)

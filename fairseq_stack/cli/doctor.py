@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.ops._native import availability
 
     if args.user_dir is not None:
-        from fairseq_stack.hub.user_dirs import import_user_dir
+        from fairseq_stack.hub.paths import import_user_dir
 
         import_user_dir(args.user_dir)
     print(f"Python {platform.python_version()}, {platform.platform()}")

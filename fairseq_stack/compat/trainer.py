@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 from collections import defaultdict
 from typing import Any
 
 import torch
+from torch import nn
 
 from fairseq_stack.compat.configs import INTERVAL
 from fairseq_stack.compat.fairseq_cli_train import early_stopping
-from fairseq_stack.compat.nan_detector import infinite_loss, infinite_parameter, infinite_value
 from fairseq_stack.compat.replacing import replaces
 from fairseq_stack.errors import UserError
 
@@ -98,6 +99,29 @@ def nan_detector(original: Any, *args: Any, **kwargs: Any) -> Any:
     return contextlib.nullcontext()
 
 
+def _infinite_loss(logged: dict[str, Any] | None) -> str:
+    """What is wrong with the loss that a step of fairseq's trainer has logged, or an empty string."""
+    loss = float((logged or {}).get("loss", 0.0))
+    return "" if math.isfinite(loss) else f"the loss is {loss}"
+
+
+def _infinite_parameter(model: nn.Module) -> str | None:
+    """The name of the first parameter that is not finite, or None."""
+    return next((name for name, value in model.named_parameters() if not value.isfinite().all()), None)
+
+
+def _infinite_value(model: nn.Module) -> str:
+    """Which parameter is not finite, or which gradient's norm."""
+    parameter = _infinite_parameter(model)
+    if parameter is not None:
+        return f"the parameter {parameter} is not finite"
+    norms = {name: value.grad.norm().item() for name, value in model.named_parameters() if value.grad is not None}
+    for name, norm in reversed(norms.items()):  # the backward pass reaches the last parameter first
+        if not math.isfinite(norm):
+            return f"the norm of the gradient of {name} is {norm}"
+    return "all parameters and gradients are finite"
+
+
 @replaces("fairseq.trainer:Trainer.train_step")
 def train_step(original: Any, self: Any, samples: list[Any], raise_oom: bool = False) -> Any:
     """End training when a loss or gradient is not finite, and name the parameter or gradient that is not.
@@ -107,12 +131,12 @@ def train_step(original: Any, self: Any, samples: list[Any], raise_oom: bool = F
     update = self.get_num_updates() + 1
     try:
         logged = original(self, samples, raise_oom)
-        problem = infinite_loss(logged)
+        problem = _infinite_loss(logged)
     except FloatingPointError as error:
         problem = str(error).splitlines()[0]
     if problem:
         raise UserError(
-            f"training diverged at update {update} ({problem}): {infinite_value(self.get_model())}; {_REMEDY}"
+            f"training diverged at update {update} ({problem}): {_infinite_value(self.get_model())}; {_REMEDY}"
         )
     return logged
 
@@ -126,11 +150,11 @@ def valid_step(original: Any, self: Any, sample: Any, raise_oom: bool = False) -
     Unnecessary with a fairseq that ends.
     """
     logged = original(self, sample, raise_oom)
-    problem = infinite_loss(logged)
+    problem = _infinite_loss(logged)
     if problem:
         raise UserError(
             f"training diverged during validation after update {self.get_num_updates()} ({problem}): "
-            f"{infinite_value(self.get_model())}; {_REMEDY}"
+            f"{_infinite_value(self.get_model())}; {_REMEDY}"
         )
     return logged
 
@@ -171,7 +195,7 @@ def save_checkpoint(original: Any, self: Any, filename: str, extra_state: dict[s
     """
     if os.path.basename(filename) == "crash.pt":
         return None
-    parameter = infinite_parameter(self.get_model())
+    parameter = _infinite_parameter(self.get_model())
     if parameter is not None:
         raise UserError(
             f"training diverged: the parameter {parameter} is not finite after update {self.get_num_updates()}, "

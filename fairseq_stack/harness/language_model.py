@@ -16,9 +16,9 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import load
+from fairseq_stack.hub.paths import import_packages
 from fairseq_stack.hub.sentence_cutter import Cutter
 from fairseq_stack.hub.strings import predictions_of_tokens
-from fairseq_stack.hub.user_dirs import import_packages
 
 
 @register_model("fairseq-stack")

@@ -1,8 +1,10 @@
-"""Where the checkpoints and the dictionaries of a trained model are."""
+"""Where the checkpoints, the dictionaries and the user's package of a trained model are: ``--user-dir`` of fairseq."""
 
 from __future__ import annotations
 
 import os
+import sys
+from argparse import Namespace
 from pathlib import Path
 
 from fairseq import checkpoint_utils, utils
@@ -12,6 +14,8 @@ from fairseq_stack.errors import UserError
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
 """The checkpoints that are looked for in a folder; the first that exists is loaded."""
+
+_OWN = "fairseq_stack"
 
 
 def checkpoints_at(checkpoint: str | Path) -> list[Path]:
@@ -65,3 +69,42 @@ def _beside_or_of_training(checkpoint: Path) -> Path:
             f"data, {data}; copy the dictionaries next to the checkpoint, or name the folder that holds them"
         )
     return data
+
+
+def import_user_dir(folder: Path) -> None:
+    """Import the package in a folder, unless that was done before.
+
+    Raises:
+        UserError: the folder does not exist, or the package cannot be imported.
+    """
+    if not folder.is_dir():
+        raise UserError(f"--user-dir {folder}: expected the folder of a package")
+    try:
+        utils.import_user_module(Namespace(user_dir=str(folder)))
+    except Exception as error:  # the package may raise exceptions of every kind
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UserError(f"--user-dir {folder} cannot be imported: {reason}") from error
+
+
+def import_packages(user_dir: Path | None, checkpoint: Path) -> None:
+    """Import the package of the user that a model needs: the one in ``user_dir``, or else the one it was trained with.
+
+    The latter is said on standard error, also where its folder no longer exists.
+
+    Raises:
+        UserError: the package or the checkpoint does not exist, or cannot be imported or read.
+    """
+    if user_dir is not None:
+        import_user_dir(user_dir)
+        return
+    for path in checkpoints_at(checkpoint):
+        cfg = checkpoint_utils.load_checkpoint_to_cpu(str(path)).get("cfg")
+        folder = Path((cfg and cfg.common.user_dir) or _OWN)
+        if folder.name == _OWN:
+            continue
+        trained = f"{path} was trained with --user-dir {folder}"
+        if folder.is_dir():
+            print(f"{trained}: importing it", file=sys.stderr)
+            import_user_dir(folder)
+        else:
+            print(f"{trained}, which does not exist; if the model needs it, give --user-dir", file=sys.stderr)

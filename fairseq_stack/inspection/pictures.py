@@ -18,13 +18,11 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.inspection.principal_components import principal_components
 from fairseq_stack.inspection.texts import spelt
 from fairseq_stack.modules import InspectedAutomaton, InspectedStack, InspectedStratification
 from fairseq_stack.modules.inspected import OPERATIONS
 from fairseq_stack.ops.nondeterministic import Step, Transitions
-from fairseq_stack.plots.panels import draw_weights, hide_unused, mark_largest
-from fairseq_stack.plots.points import draw_points
+from fairseq_stack.plots.panels import draw_points, draw_weights, hide_unused, mark_largest
 from fairseq_stack.plots.stack_drawings import (
     MOST_COLUMNS_WITH_TEXT_BELOW,
     draw_growing_stack,
@@ -283,7 +281,7 @@ def draw_readings(stacks: Sequence[Readings], by: Named, path: Path, title: str 
         for axes, stack in zip(panels.flat, stacks, strict=False):
             counts = Counter(place.symbol for place in stack.places)
             shown = sorted(symbol for symbol, _ in counts.most_common(MOST_SYMBOLS))
-            coordinates, shares = principal_components(stack.vectors)
+            coordinates, shares = stack.components()
             symbols = [place.symbol for place in stack.places]
             draw_points(axes, coordinates.tolist(), symbols, shown, legend)
             first, second = (

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
-from fairseq_stack.inspection.principal_components import principal_components
 from fairseq_stack.inspection.sentences import Sentence, first_place
 from fairseq_stack.inspection.stacks import DrivenStack, read_sentence
 
@@ -49,9 +48,13 @@ class Readings:
     places: tuple[Place, ...]
     vectors: Tensor
 
+    def components(self) -> tuple[Tensor, Tensor]:
+        """The :func:`principal_components` of the readings."""
+        return principal_components(self.vectors)
+
     def as_json(self) -> dict[str, Any]:
         """Where the readings were made, and their principal components."""
-        coordinates, shares = principal_components(self.vectors)
+        coordinates, shares = self.components()
         points = zip(self.places, coordinates.tolist(), strict=True)
         return {
             "layer": self.layer,
@@ -108,3 +111,23 @@ def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, af
 def _vectors(driven: DrivenStack) -> Tensor:
     """r_1..r_n, (n, d_r)."""
     return driven.stack.readings_of(driven.inputs[None])[0].flatten(1).double().cpu()
+
+
+def principal_components(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Vectors (N, d) in the two directions in which they vary the most, and how much of their variance that is.
+
+    Returns:
+        Coordinates, (N, 2), relative to the mean; and the shares of the variance, (2,). A direction in which nothing
+        varies has the coordinates and the share 0. The sign of each direction is chosen such that its largest element
+        is positive.
+    """
+    centred = vectors - vectors.mean(0)
+    _, spread, directions = torch.linalg.svd(centred, full_matrices=False)
+    varies = spread > spread.sum() * 1e-12
+    spread, directions = spread[varies][:2], directions[varies][:2]
+    largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))
+    coordinates, shares = vectors.new_zeros(len(vectors), 2), vectors.new_zeros(2)
+    coordinates[:, : len(spread)] = centred @ (directions * largest.sign()).T
+    if len(spread):
+        shares[: len(spread)] = spread.square() / centred.square().sum()
+    return coordinates, shares

@@ -3,8 +3,7 @@
 Begin with :mod:`.style`: the colours and markers, and ``figure``, in which every picture is drawn and written whole.
 The other modules draw what is in one panel, on matplotlib's ``axes``:
 
-- :mod:`.panels`: curves, bands, rows of points, matrices of weights, legends and logarithmic scales;
-- :mod:`.points`: points that stand for something, such as states of a controller;
+- :mod:`.panels`: curves, bands, points, matrices of weights, legends and logarithmic scales;
 - :mod:`.stack_drawings`: what a stack holds over time;
 - :mod:`.parse_drawings`: trees, stack tapes and attention over words (Figs. 5 and 6 of Murty et al., 2023).
 

@@ -9,8 +9,7 @@ import torch
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, load
-from fairseq_stack.inspection.principal_components import principal_components
-from fairseq_stack.inspection.readings import readings
+from fairseq_stack.inspection.readings import principal_components, readings
 from fairseq_stack.inspection.sentences import sentence_of_text
 from fairseq_stack.inspection.stacks import DrivenStack, read_sentence
 from fairseq_stack.modules import SuperpositionStackAttention

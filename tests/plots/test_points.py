@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.plots.points import MOST_POINTS, draw_points
+from fairseq_stack.plots.panels import MOST_POINTS, draw_points
 from fairseq_stack.plots.style import STYLES, figure
 
 pytest.importorskip("matplotlib")
