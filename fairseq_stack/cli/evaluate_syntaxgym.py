@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairseq_stack.evaluation.formulas import Surprisals
 from fairseq_stack.evaluation.results import method_of, sha_of
-from fairseq_stack.evaluation.syntaxgym.formulas import Surprisals
-from fairseq_stack.evaluation.syntaxgym.suites import MEAN, SUM, Suite, read_suites
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
+from fairseq_stack.evaluation.syntaxgym import (
+    MEAN,
+    SUM,
+    Suite,
     SyntaxGymResult,
+    read_suites,
     rows_of_suite,
     score_categories,
     score_suite,

@@ -6,10 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from fairseq_stack.evaluation.results import method_of, sha_of
-from fairseq_stack.evaluation.transformation_pairs import TransformationPairs, read_transformations
 from fairseq_stack.evaluation.transformations import (
     ScoredPair,
+    TransformationPairs,
     TransformationResult,
+    read_transformations,
     scored_pair,
     transformation_scores,
 )

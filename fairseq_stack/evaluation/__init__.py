@@ -5,10 +5,11 @@ JSON and its table. The results, with the functions that compute their values:
 
 - evaluate-cfl: :mod:`.cfl_result` (cross-entropy difference, Section 6 of DuSell and Chiang, 2024);
   :mod:`.cfl_corpus` reads the strings with their probabilities, and :mod:`.cfl_comparison` puts results side by side;
-- evaluate-pushdown: :mod:`.pushdown`, with :mod:`.parsed_corpus`, :mod:`.unlabelled_f1` (Appendix C of Murty et al.,
-  2023) and :mod:`.closing_brackets` (their Table 1);
-- evaluate-transformations: :mod:`.transformations`; :mod:`.transformation_pairs` reads the pairs;
-- evaluate-blimp: :mod:`.blimp`; evaluate-syntaxgym: :mod:`.syntaxgym`; evaluate-transduction: :mod:`.transduction`;
+- evaluate-pushdown: :mod:`.pushdown` (closing brackets as in Table 1 of Murty et al., 2023), with
+  :mod:`.parsed_corpus` and :mod:`.unlabelled_f1` (their Appendix C);
+- evaluate-transformations: :mod:`.transformations`;
+- evaluate-blimp: :mod:`.blimp`; evaluate-transduction: :mod:`.transduction`;
+- evaluate-syntaxgym: :mod:`.syntaxgym`; :mod:`.formulas` parses and computes the predictions of its suites;
 - evaluate-classification: :mod:`.classification`; :mod:`.prompts` reads the prompts.
 
 :mod:`.intervals` is the bootstrap of all of them, :mod:`.markdown` makes tables.

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import load
+from fairseq_stack.hub.language_model import Cutter
 from fairseq_stack.hub.paths import import_packages
-from fairseq_stack.hub.sentence_cutter import Cutter
 from fairseq_stack.hub.strings import predictions_of_tokens
 
 

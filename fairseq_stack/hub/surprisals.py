@@ -14,9 +14,8 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.batches import batches_of_lengths
-from fairseq_stack.hub.language_model import LanguageModel, Vocabulary
+from fairseq_stack.hub.language_model import CutSentence, Cutter, LanguageModel, Vocabulary
 from fairseq_stack.hub.parse_beams import Beam, Scores, beam_of, scores_of_parses
-from fairseq_stack.hub.sentence_cutter import CutSentence, Cutter
 from fairseq_stack.hub.strings import at_targets, padded
 
 if TYPE_CHECKING:

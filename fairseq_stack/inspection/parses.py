@@ -12,8 +12,8 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
+from fairseq_stack.hub.language_model import CutSentence, Cutter
 from fairseq_stack.hub.parse_beams import BEAM_SIZE, network_of
-from fairseq_stack.hub.sentence_cutter import CutSentence, Cutter
 from fairseq_stack.inspection.brackets import bracketed, read_attachments
 from fairseq_stack.modules import PushdownAttention, PushdownTransformer, attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape

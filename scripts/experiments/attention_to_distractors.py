@@ -21,7 +21,7 @@ from pathlib import Path
 from fairseq_stack.evaluation.intervals import Intervals
 from fairseq_stack.evaluation.markdown import table
 from fairseq_stack.evaluation.results import Estimate
-from fairseq_stack.evaluation.syntaxgym.suites import CATEGORIES, Suite, read_suite
+from fairseq_stack.evaluation.syntaxgym import CATEGORIES, Suite, read_suite
 from fairseq_stack.hub.interface import Hub, load
 from fairseq_stack.inspection.parses import inspect_parses
 

@@ -50,7 +50,7 @@ from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import CFLResult
 from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.results import method_of
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
+from fairseq_stack.evaluation.syntaxgym import SyntaxGymResult
 from fairseq_stack.evaluation.training_log import TrainingLog, read_training_log
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.evaluation.transformations import TransformationResult

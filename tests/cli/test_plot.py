@@ -13,7 +13,7 @@ from fairseq_stack.evaluation.blimp import Accuracy as blimp_accuracy
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
 from fairseq_stack.evaluation.results import Estimate, Model
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
+from fairseq_stack.evaluation.syntaxgym import (
     CategoryScore,
     Prediction,
     SuiteScore,

@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from fairseq_stack import cli
-from fairseq_stack.evaluation.closing_brackets import closings
-from fairseq_stack.evaluation.pushdown import PushdownResult
+from fairseq_stack.evaluation.pushdown import PushdownResult, closings
 from fairseq_stack.hub.interface import load
 from fairseq_stack.ops import stack_tape
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments

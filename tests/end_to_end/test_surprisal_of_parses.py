@@ -14,7 +14,7 @@ from fairseq.data import Dictionary
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
+from fairseq_stack.evaluation.syntaxgym import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.hub.surprisals import Word, surprisals

@@ -10,7 +10,7 @@ import pytest
 
 from fairseq_stack import cli
 from fairseq_stack.evaluation.blimp import BLiMPResult
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
+from fairseq_stack.evaluation.syntaxgym import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub
 from tests.end_to_end.fairseq_commands import hub_of, rows_of
 from tests.evaluation.test_blimp import line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairseq_stack.evaluation.closing_brackets import GROUPS, Closing, closings
+from fairseq_stack.evaluation.pushdown import GROUPS, Closing, closings
 
 
 def test_distance_and_depth() -> None:

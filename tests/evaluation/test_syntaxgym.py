@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.evaluation.syntaxgym.formulas import parse
-from fairseq_stack.evaluation.syntaxgym.suites import CATEGORIES, Item, Suite, read_suite, read_suites
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import (
+from fairseq_stack.evaluation.formulas import parse
+from fairseq_stack.evaluation.syntaxgym import (
+    CATEGORIES,
+    Item,
+    Suite,
     SuiteScore,
+    read_suite,
+    read_suites,
     score_categories,
     score_suite,
     sentences_of,

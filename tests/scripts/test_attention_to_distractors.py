@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from fairseq_stack.evaluation.syntaxgym.suites import CATEGORIES
+from fairseq_stack.evaluation.syntaxgym import CATEGORIES
 from fairseq_stack.hub.interface import load
 from fairseq_stack.inspection.parses import inspect_parses
 from tests.commands.running import REPOSITORY

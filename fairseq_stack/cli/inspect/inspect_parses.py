@@ -105,7 +105,7 @@ def _check(args: argparse.Namespace, shown: str) -> None:
 
 def _roles(hub: LanguageModelHub, text: str, args: argparse.Namespace) -> dict[str, list[int]]:
     """The words that the options name, as numbers from 1 on."""
-    from fairseq_stack.hub.sentence_cutter import Cutter
+    from fairseq_stack.hub.language_model import Cutter
 
     words = Cutter(hub).cut(text).words[:-1]
     roles = {"verb": args.verb, "subject": args.subject, "distractors": args.distractors}

@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
-from fairseq_stack.evaluation.syntaxgym.formulas import chance
-from fairseq_stack.evaluation.syntaxgym.syntaxgym_result import SyntaxGymResult
+from fairseq_stack.evaluation.formulas import chance
+from fairseq_stack.evaluation.syntaxgym import SyntaxGymResult
 from fairseq_stack.files import read_text
 from fairseq_stack.plots.panels import draw_legend, draw_rows
 from fairseq_stack.plots.style import BOUND, figure
