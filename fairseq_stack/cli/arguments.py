@@ -45,19 +45,20 @@ def add_number(
     meaning: str,
     default: int | None = None,
     *,
-    least: int,
+    least: int | None = None,
     most: int | None = None,
     metavar: str = "N",
 ) -> None:
-    """Declare a whole number that has to be at least ``least`` and at most ``most``; a default is in its help."""
+    """Declare a whole number, at least ``least`` and at most ``most`` if they are given; a default is in its help."""
     shown = meaning if default is None else f"{meaning} (default: {default})"
     parser.add_argument(flag, action=_number(least, most), type=int, metavar=metavar, default=default, help=shown)
 
 
-def _number(least: int, most: int | None) -> type[argparse.Action]:
+def _number(least: int | None, most: int | None) -> type[argparse.Action]:
     class Number(argparse.Action):
         def __call__(self, parser: object, namespace: argparse.Namespace, value: Any, option: Any = None) -> None:
-            require_at_least(option, value, least)
+            if least is not None:
+                require_at_least(option, value, least)
             if most is not None:
                 require_at_most(option, value, most)
             setattr(namespace, self.dest, value)

@@ -16,14 +16,11 @@ def eval_lm_dataloader(
     original: Any,
     self: Any,
     dataset: Any,
-    max_tokens: int | None = 36000,
     batch_size: int | None = None,
-    max_positions: int | None = None,
     num_shards: int = 1,
     shard_id: int = 0,
-    num_workers: int = 1,
-    data_buffer_size: int = 10,
     context_window: int = 0,
+    **options: Any,
 ) -> Any:
     """Count the tokens that the score covers, and reject data segmented differently than in training.
 
@@ -50,14 +47,11 @@ def eval_lm_dataloader(
         )
     epoch_itr = self.get_batch_iterator(
         dataset=scored,
-        max_tokens=max_tokens,
         max_sentences=batch_size,
-        max_positions=max_positions,
         ignore_invalid_inputs=True,
         num_shards=num_shards,
         shard_id=shard_id,
-        num_workers=num_workers,
-        data_buffer_size=data_buffer_size,
+        **options,
     )
     indices = [index for batch in epoch_itr.frozen_batches[shard_id::num_shards] for index in batch]
     if not indices:

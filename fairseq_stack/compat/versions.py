@@ -34,11 +34,8 @@ def require_supported_fairseq() -> None:
     version = str(getattr(fairseq, "__version__", "unknown"))
     if version == SUPPORTED_FAIRSEQ or version.startswith(f"{SUPPORTED_FAIRSEQ}."):
         return
-    reason = ""
-    if version == "0.12.2":
-        reason = " (where self-attention cannot be replaced: the encoder layer reads the weights of self_attn)"
     raise MissingPackage(
-        f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, got version {version}{reason}: "
+        f"fairseq_stack needs fairseq {SUPPORTED_FAIRSEQ}, got version {version}: "
         f"pip uninstall fairseq, then {INSTALL_FAIRSEQ}"
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack_preprocess.errors import PrepareError, flag_of, require_at_least
 from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SPLITS, TEXT
 
@@ -20,15 +21,10 @@ SIZES = tuple(f"{split}_size" for split in SPLITS)
 LIMIT_SENTENCES = "at most N sentences in each split, for a quick look"
 
 
-def add_number(parser: argparse._ActionsContainer, flag: str, default: int, meaning: str) -> None:
-    """Declare an option whose value is an integer, with its default in the help."""
-    parser.add_argument(flag, type=int, metavar="N", default=default, help=f"{meaning} (default: {default})")
-
-
 def add_sizes(parser: argparse.ArgumentParser, options: Any) -> None:
     """Declare ``--SPLIT-size`` for each split, with the default of the ``Options`` of a corpus."""
     for split in SPLITS:
-        add_number(parser, f"--{split}-size", getattr(options, f"{split}_size"), f"sentences in {split}")
+        add_number(parser, f"--{split}-size", f"sentences in {split}", getattr(options, f"{split}_size"))
 
 
 def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limit: str = LIMIT_SENTENCES) -> None:
@@ -38,7 +34,7 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     """
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder to write")
     if seed is not None:
-        add_number(parser, "--seed", seed, "random seed")
+        add_number(parser, "--seed", "random seed", seed)
     parser.add_argument("--limit", type=int, metavar="N", help=limit)
     parser.add_argument("--no-binarise", action="store_true", help="write only text, without fairseq's binary format")
     parser.add_argument(

@@ -6,12 +6,13 @@ import argparse
 from dataclasses import fields
 from pathlib import Path
 
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack_preprocess.cfl import bounded_dyck
 from fairseq_stack_preprocess.cfl.language_options import Options
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, PARAMETERS
 from fairseq_stack_preprocess.errors import flag_of
 
-from ._common import SIZES, add_common, add_number, options_from, refuse, run_corpus
+from ._common import SIZES, add_common, options_from, refuse, run_corpus
 
 BOUNDED = bounded_dyck.TASK
 BoundedOptions = bounded_dyck.Options
@@ -56,15 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--task", metavar="NAME", choices=[*LANGUAGES, BOUNDED], help="one of the tasks above")
     what.add_argument("--grammar", metavar="FILE", type=Path, help="your own grammar")
     _add_parameters(parser)
-    add_number(parser, "--min-length", Options.min_length, "minimum length in train and valid")
-    add_number(parser, "--max-length", Options.max_length, "maximum length in train and valid")
-    add_number(parser, "--test-min-length", Options.test_min_length, "minimum length in test")
-    add_number(parser, "--test-max-length", Options.test_max_length, "maximum length in test")
-    add_number(parser, "--train-size", Options.train_size, "strings in train")
-    add_number(parser, "--valid-size", Options.valid_size, "strings in valid")
-    add_number(parser, "--test-per-length", Options.test_per_length, "strings of each length in test")
-    add_number(parser, "--batch-size", Options.batch_size, "number of consecutive strings of the same length")
-    add_number(parser, "--test-seed", Options.test_seed, "random seed of test")
+    add_number(parser, "--min-length", "minimum length in train and valid", Options.min_length)
+    add_number(parser, "--max-length", "maximum length in train and valid", Options.max_length)
+    add_number(parser, "--test-min-length", "minimum length in test", Options.test_min_length)
+    add_number(parser, "--test-max-length", "maximum length in test", Options.test_max_length)
+    add_number(parser, "--train-size", "strings in train", Options.train_size)
+    add_number(parser, "--valid-size", "strings in valid", Options.valid_size)
+    add_number(parser, "--test-per-length", "strings of each length in test", Options.test_per_length)
+    add_number(parser, "--batch-size", "number of consecutive strings of the same length", Options.batch_size)
+    add_number(parser, "--test-seed", "random seed of test", Options.test_seed)
     parser.add_argument(
         "--attachments",
         action="store_true",
@@ -92,19 +93,19 @@ def _add_bounded(parser: argparse.ArgumentParser) -> None:
     shared = ("bracket_types", "min_length", "max_length", "train_size", "valid_size")
     defaults = "\n".join(f"{flag_of(name):16} {getattr(default, name)}" for name in shared)
     group = parser.add_argument_group(BOUNDED, f"Options above have other defaults:\n{defaults}")
-    add_number(group, "--max-depth", default.max_depth, "maximum number of open brackets")
-    add_number(group, "--test-size", default.test_size, "strings in test")
-    add_number(group, "--distance-size", default.distance_size, "strings in text/distance.txt")
+    add_number(group, "--max-depth", "maximum number of open brackets", default.max_depth)
+    add_number(group, "--test-size", "strings in test", default.test_size)
+    add_number(group, "--distance-size", "strings in text/distance.txt", default.distance_size)
     add_number(
         group,
         "--distance-max-depth",
-        default.distance_max_depth,
         "maximum number of open brackets in text/distance.txt",
+        default.distance_max_depth,
     )
-    add_number(group, "--distance-max-length", default.distance_max_length, "maximum length in text/distance.txt")
-    add_number(group, "--depth-from", default.depth_from, "minimum depth in text/depth.txt")
-    add_number(group, "--depth-to", default.depth_to, "maximum depth in text/depth.txt")
-    add_number(group, "--depth-strings", default.depth_strings, "strings of each depth in text/depth.txt")
+    add_number(group, "--distance-max-length", "maximum length in text/distance.txt", default.distance_max_length)
+    add_number(group, "--depth-from", "minimum depth in text/depth.txt", default.depth_from)
+    add_number(group, "--depth-to", "maximum depth in text/depth.txt", default.depth_to)
+    add_number(group, "--depth-strings", "strings of each depth in text/depth.txt", default.depth_strings)
 
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:

@@ -7,13 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack_preprocess.errors import PrepareError, require_at_least
 from fairseq_stack_preprocess.layout import SPLITS
 from fairseq_stack_preprocess.mt import translation_corpus as corpus
 from fairseq_stack_preprocess.mt.presets import PRESETS
 from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, Options
 
-from ._common import add_common, add_number, options_from, refuse, run_corpus
+from ._common import add_common, options_from, refuse, run_corpus
 
 SUMMARY = "your own parallel text, or Europarl and WMT (for translation)"
 
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_filters(parser)
     _add_pieces(parser)
     add_common(parser, limit="read at most N pairs of each split, for a quick look")
-    add_number(parser, "--workers", 1, "processes of fairseq-preprocess")
+    add_number(parser, "--workers", "processes of fairseq-preprocess", 1)
 
 
 def _add_text(parser: argparse.ArgumentParser) -> None:

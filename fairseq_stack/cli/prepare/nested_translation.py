@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack_preprocess.nested import nested_corpus as corpus
 from fairseq_stack_preprocess.nested.nested_corpus import Options
 
-from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus
+from ._common import SIZES, add_common, add_sizes, options_from, run_corpus
 
 SUMMARY = "generated pairs of sentences with nested relative clauses (for translation)"
 
@@ -23,7 +24,7 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_number(parser, "--depth", Options.depth, "maximum nesting")
+    add_number(parser, "--depth", "maximum nesting", Options.depth)
     parser.add_argument("--test-depth", type=int, metavar="N", help="maximum nesting depth in test (default: --depth)")
     add_sizes(parser, Options)
     add_common(parser, seed=Options.seed)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from fairseq_stack.cli.arguments import add_number
 from fairseq_stack_preprocess.transformations import transformation_corpus as corpus
 from fairseq_stack_preprocess.transformations.tasks import TASKS
 from fairseq_stack_preprocess.transformations.transformation_corpus import WEIGHTS, Options
 
-from ._common import SIZES, add_common, add_number, add_sizes, options_from, run_corpus
+from ._common import SIZES, add_common, add_sizes, options_from, run_corpus
 
 SUMMARY = "generated pairs for question formation and tense reinflection (for language modelling or translation)"
 
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"(default: {Options.weights})",
     )
     add_sizes(parser, Options)
-    add_number(parser, "--gen-size", Options.gen_size, "sentences in gen")
+    add_number(parser, "--gen-size", "sentences in gen", Options.gen_size)
     add_common(parser, seed=Options.seed)
 
 
