@@ -3,8 +3,8 @@
 Each subcommand is a module of this package with its name: ``SUMMARY`` is its line in the help of the command,
 ``DESCRIPTION`` and ``EXAMPLE`` are the beginning and the end of its own help, ``add_arguments(parser)`` declares its
 options, and ``run(args)`` takes the parsed ones and returns the exit code. :data:`SUBCOMMANDS` lists them; only the one
-that is asked for is imported. A mistake of the user is a UserError, wherever it is found:
-the command ends with its line.
+that is asked for is imported. A mistake of the user is a UserError, wherever it is found, and the command ends with its
+line.
 
 What subcommands share is in :mod:`.arguments` (the parser), :mod:`.checkpoint` (how a model is named and loaded),
 :mod:`.evaluation` (the commands ``evaluate-...``), :mod:`.sentence_options` (how sentences of English are scored) and

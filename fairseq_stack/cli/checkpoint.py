@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 AnyModel = TypeVar("AnyModel", bound="Hub | LanguageModel")
 
-
 CHECKPOINT = "a checkpoint, or a folder that contains checkpoint_best.pt"
 LANGUAGE_MODEL = "a checkpoint, a folder that contains checkpoint_best.pt, or a model's Hugging Face folder"
 """What :func:`load_language_model` takes."""
