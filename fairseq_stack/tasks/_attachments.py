@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ def read_attachments(path: Path, sizes: Sequence[int]) -> list[Attachments]:
         sizes: how many tokens the sentences of the data have, their ends included.
 
     Raises:
-        UserError: the file is missing, or is not aligned with the data.
+        UserError: the file is missing, is not aligned with the data, or has an illegal attachment.
     """
     if not path.is_file():
         raise UserError(
@@ -39,13 +39,39 @@ def read_attachments(path: Path, sizes: Sequence[int]) -> list[Attachments]:
             f"{path}: expected {len(sizes):,} lines, one for each sentence of the data, got {len(lines):,}; prepare "
             "the corpus again"
         )
-    sentences = [np.array(line.split(), dtype=np.int32) for line in lines]
-    for number, (attached, size) in enumerate(zip(sentences, sizes, strict=True), start=1):
-        if len(attached) != size - 1:
-            raise UserError(
-                f"{path}, line {number}: expected {size - 1} attachments, one for each token, got {len(attached)}"
-            )
-    return sentences
+    return [
+        _parse(line, int(size) - 1, f"{path}, line {number}")
+        for number, (line, size) in enumerate(zip(lines, sizes, strict=True), start=1)
+    ]
+
+
+def _parse(line: str, tokens: int, place: str) -> Attachments:
+    try:
+        attached = np.array(line.split(), dtype=np.int32)
+    except (ValueError, OverflowError):
+        raise UserError(f"{place}: expected numbers of tokens, got {line[:80]!r}") from None
+    if len(attached) != tokens:
+        raise UserError(f"{place}: expected {tokens} attachments, one for each token, got {len(attached)}")
+    wrong = _first_illegal(attached.tolist())
+    if wrong is not None:
+        raise UserError(
+            f"{place}: token {wrong} attaches to {attached[wrong - 1]}; expected {wrong}, or the last token of a "
+            "constituent on the stack"
+        )
+    return attached
+
+
+def _first_illegal(attached: Iterable[int]) -> int | None:
+    """The first token that attaches neither to itself nor to where a constituent on the stack ends."""
+    stack: list[int] = []
+    for token, other in enumerate(attached, start=1):
+        if other != token:
+            while stack and stack[-1] > other:
+                stack.pop()
+            if not stack or stack.pop() != other:
+                return token
+        stack.append(token)
+    return None
 
 
 def of_window(sentences: Sequence[Attachments]) -> Attachments:
