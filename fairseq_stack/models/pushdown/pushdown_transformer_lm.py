@@ -23,15 +23,10 @@ from fairseq_stack.models.pushdown.from_gpt2 import begin_as_gpt2, settle_from_g
 from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
 from fairseq_stack.models.pushdown.pushdown_options import MODEL, PushdownLanguageModelConfig, settle
 from fairseq_stack.models.shared_options import plain_namespace
-from fairseq_stack.models.vocabulary import (
-    CompactOutput,
-    CompactVocabulary,
-    check_symbols,
-    compact_embedding,
-    new_table,
-)
+from fairseq_stack.models.vocabulary import CompactOutput, CompactVocabulary, check_symbols, compact_embedding
 from fairseq_stack.modules import PushdownAttention, PushdownAttentionWithStack, PushdownTransformer, attachment_head
 from fairseq_stack.modules.pushdown_transformer import Attention
+from fairseq_stack.networks.vocabulary import table
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
@@ -120,13 +115,12 @@ def _tables(args: Namespace, dictionary: Dictionary) -> tuple[nn.Module, nn.Modu
         vocabulary = CompactVocabulary(dictionary, args.compact_vocab_unk, shared=True)
         embedding = compact_embedding(vocabulary, size).at_beginning()
         return embedding, CompactOutput(vocabulary, embedding.weight, args.output_bias)
-    table = nn.Embedding(len(dictionary), size, dictionary.pad())
-    table.weight.data = new_table(len(dictionary), size, padding_row=dictionary.pad()).data
+    embeddings = table(len(dictionary), size, dictionary.pad())
     output = nn.Linear(size, len(dictionary), bias=args.output_bias)
-    output.weight = table.weight
+    output.weight = embeddings.weight
     if args.output_bias:
         nn.init.zeros_(output.bias)
-    return table, output
+    return embeddings, output
 
 
 register_presets(MODEL)
