@@ -82,9 +82,11 @@ def plain_namespace(args: Any) -> Namespace:
     return args
 
 
-def plain_value(value: Any) -> Any:
-    """The value of an option as JSON has it: a default of fairseq's may be a member of an enum."""
-    return value.value if isinstance(value, Enum) else value
+def shared_with(kind: type[Any], options: Any) -> dict[str, Any]:
+    """The options of a network, of this dataclass, that a model has by the same names, with values as JSON has them."""
+    found = {option.name: getattr(options, option.name) for option in fields(kind) if hasattr(options, option.name)}
+    # A default of fairseq's may be a member of an enum.
+    return {name: value.value if isinstance(value, Enum) else value for name, value in found.items()}
 
 
 def flag(name: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import torch
 
-from fairseq_stack.models.shared_options import plain_value
+from fairseq_stack.models.shared_options import shared_with
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, CompactRows, spread
 from fairseq_stack.networks import LSTMOptions, StackLSTMLM
 
@@ -40,13 +39,12 @@ def plain_lstm(model: Any) -> StackLSTMLM:
 
 def _options(decoder: Any) -> LSTMOptions:
     cfg, compact = decoder.cfg, isinstance(decoder.output_projection, CompactOutput)
-    names = {option.name for option in fields(LSTMOptions)}
-    same = {name: plain_value(getattr(cfg, name)) for name in names if hasattr(cfg, name)}
+    same = shared_with(LSTMOptions, cfg)
     decided = {
         "share_decoder_input_output_embed": cfg.share_decoder_input_output_embed and not compact,
         "compact_vocab": compact,
         "first": decoder.first,
-        "stack_init": "uniform" if cfg.stack_init == "fairseq" else plain_value(cfg.stack_init),
+        "stack_init": "uniform" if same["stack_init"] == "fairseq" else same["stack_init"],
         "stack_init_scale": cfg.stack_init_scale or LSTMOptions.stack_init_scale,
     }
     return LSTMOptions(**same | decided)

@@ -5,8 +5,7 @@ fairseq reads the types of options at run time: annotations must not be postpone
 """
 
 from argparse import Namespace
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
 
 from fairseq.dataclass import ChoiceEnum
 
@@ -21,8 +20,8 @@ from fairseq_stack.models.shared_options import (
     flag,
     initial_scale,
     parse_option,
-    plain_value,
     settle_stack_options,
+    shared_with,
 )
 from fairseq_stack.models.transformer.transformer_options import LayerOptions, check_loops
 from fairseq_stack.networks import LSTMOptions, TransformerOptions
@@ -30,7 +29,6 @@ from fairseq_stack.networks.layers import ACTIVATIONS
 
 TRANSFORMER, LSTM = "stack_tagger_transformer", "stack_tagger_lstm"
 ACTIVATION_NAMES = ChoiceEnum(list(ACTIVATIONS))
-_Options = TypeVar("_Options", LSTMOptions, TransformerOptions)
 
 
 @dataclass
@@ -76,7 +74,7 @@ def transformer_options(options: Namespace) -> TransformerOptions:
     if any(layer.kind.build is None for layer in layers) and size % heads:
         raise UserError(f"{flag('decoder_attention_heads')}: expected a divisor of {size}, the size, got {heads}")
     options.stack_init_scale = initial_scale(options, TransformerOptions.stack_init_scale)
-    return _shared(TransformerOptions, options)
+    return TransformerOptions(**shared_with(TransformerOptions, options))
 
 
 def lstm_options(options: Namespace) -> LSTMOptions:
@@ -89,10 +87,4 @@ def lstm_options(options: Namespace) -> LSTMOptions:
     options.stack_init_scale = initial_scale(options, LSTMOptions.stack_init_scale)
     if options.stack_init == "fairseq":
         options.stack_init = "uniform"  # as fairseq's LSTM
-    return _shared(LSTMOptions, options)
-
-
-def _shared(kind: type[_Options], options: Any) -> _Options:
-    """The options of a network that a model has by the same names."""
-    names = [option.name for option in fields(kind) if hasattr(options, option.name)]
-    return kind(**{name: plain_value(getattr(options, name)) for name in names})
+    return LSTMOptions(**shared_with(LSTMOptions, options))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.shared_options import flag, plain_value
+from fairseq_stack.models.shared_options import flag, shared_with
 from fairseq_stack.models.transformer.encoder_decoder import layers_of
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, spread
 from fairseq_stack.networks import StackTransformer, StackTransformerLM, TransformerOptions
@@ -47,12 +46,9 @@ def plain_transformer(model: Any) -> StackTransformer | StackTransformerLM:
 def _options(decoder: Any, encoder: Any) -> TransformerOptions:
     cfg = decoder.cfg
     sides = ("decoder",) if encoder is None else ("decoder", "encoder")
-    # What the two worlds call by one name; the options of the other side mean nothing to a language model.
-    names = {option.name for option in fields(TransformerOptions)} - {"compact_vocab", "stack_init_scale"}
-    same = {
-        name: plain_value(getattr(cfg, name)) for name in names if not name.startswith("encoder") or encoder is not None
-        if hasattr(cfg, name)
-    }  # fmt: skip
+    same = shared_with(TransformerOptions, cfg)
+    if encoder is None:  # the options of the other side mean nothing to a language model
+        same = {name: value for name, value in same.items() if not name.startswith("encoder")}
     lists = {"decoder": "stack_layers", "encoder": "stack_encoder_layers"}
     layers = {
         lists[side]: ",".join(map(str, layers_of(getattr(cfg, f"stack_{side}_layers"), getattr(cfg, side))))
