@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype, without_autocast
+from .._arguments import computation_dtype, without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
 from .._undefined import finite, mark
 from .pytorch import delta_rule_pytorch
@@ -63,7 +63,7 @@ def delta_rule(
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, or the backend is unknown.
     """
-    check_updates(Sizes(), queries, keys, values, strengths, log_decays)
+    check_updates(queries, keys, values, strengths, log_decays)
     compute = choose_backend("delta_rule", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with without_autocast(values.device):

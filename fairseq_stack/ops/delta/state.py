@@ -71,7 +71,7 @@ class DeltaRuleState(BatchState):
         Raises:
             ValueError: if an argument's shape, dtype, layout or device is wrong.
         """
-        check_updates(Sizes(), queries, keys, values, strengths, log_decays)
+        check_updates(queries, keys, values, strengths, log_decays)
         check_fits_state("values", values, self.memory)
         expected = (len(queries), queries.size(2), values.size(3))
         if self.memory.shape != expected:
@@ -109,14 +109,13 @@ def marks_of_updates(keys: Tensor, values: Tensor, strengths: Tensor, log_decays
     return from_then_on(mark(values).sum(2) + marks.unsqueeze(2))
 
 
-def check_updates(
-    sizes: Sizes, queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
-) -> None:
+def check_updates(queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None) -> None:
     """Check the arguments of the delta rule.
 
     Raises:
         ValueError: naming the argument, what was expected and what was got.
     """
+    sizes = Sizes()
     sizes.check("queries", queries, "B n k")
     sizes.check("keys", keys, "B n U k")
     sizes.check("values", values, "B n U v")
