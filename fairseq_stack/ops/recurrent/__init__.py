@@ -1,7 +1,7 @@
 """An LSTM that controls stacks, over all steps of a sequence at once (DuSell & Chiang 2020, 2022, 2023).
 
 ``reference.py`` is the loop over the steps with the equations, for autograd; begin there. ``native.py`` runs all steps
-in one call on CPUs (``_native/src/recurrent*.h``, gradients written by hand) and leaves to ``_exact.py`` the sequences
+in one call on CPUs (``_native/src/recurrent*.h``, gradients written by hand) and leaves to the equations the sequences
 that double precision cannot hold. ``stacks.py`` says which stacks there can be. Step by step the same network is
 ``modules/stack_lstm.py``.
 

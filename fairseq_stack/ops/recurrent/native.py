@@ -10,9 +10,9 @@ from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
 from .._native.structures import Call, fields_of
-from .._operators import register_gradients
+from .._operators import register_gradients, with_autograd
 from .._transforms import refuse_forward_mode
-from ._exact import exact_gradients, exact_outputs
+from .reference import stack_lstm_reference
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition, Weights
 
 _UNLIMITED = 2**31 - 1  # a window or depth that no sequence exceeds
@@ -67,7 +67,7 @@ def _stack_lstm(
     if inexact.any():
         far = gates[inexact]
         weights = recurrent, driving, bias, reading, bottoms
-        outputs[inexact] = exact_outputs(far, weights, None if kept is None else kept[inexact], _stacks(stacks))
+        outputs[inexact] = _exact_outputs(far, weights, None if kept is None else kept[inexact], _stacks(stacks))
         remembered[inexact] = 0
     return outputs, remembered, record.view(batch_size, call.workspace_bytes), far, wide, inexact
 
@@ -132,7 +132,7 @@ def _stack_lstm_backward(
     if len(far):
         weights = recurrent, driving, bias, reading, bottoms
         kept_of_far = None if kept is None else kept[inexact]
-        of_gates[inexact], *of_weights = exact_gradients(grad[inexact], far, weights, kept_of_far, _stacks(stacks))
+        of_gates[inexact], *of_weights = _exact_gradients(grad[inexact], far, weights, kept_of_far, _stacks(stacks))
         for gradient, part in zip(gradients[1:], of_weights, strict=True):
             gradient += part
     return gradients
@@ -163,6 +163,25 @@ def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
 
 
 register_gradients("stack_lstm", _stack_lstm, _stack_lstm_backward, save=_save, gradients=_gradients)
+
+
+def _exact_outputs(gates: Tensor, weights: Weights, kept: Tensor | None, stacks: Sequence[ControlledStack]) -> Tensor:
+    """The hidden states (B, n, H) by the equations in float64, where a nondeterministic stack is in logarithms."""
+    return stack_lstm_reference(gates.double(), [x.double() for x in weights], kept, stacks).to(gates.dtype)
+
+
+def _exact_gradients(
+    grad: Tensor, gates: Tensor, weights: Weights, kept: Tensor | None, stacks: Sequence[ControlledStack]
+) -> list[Tensor]:
+    """The gradients of the gates and of the weights, given the gradient of the hidden states, in its dtype."""
+
+    def compute() -> list[Tensor]:
+        of_input, *others = inputs = [x.detach().double().requires_grad_() for x in (gates, *weights)]
+        outputs = stack_lstm_reference(of_input, others, kept, stacks)
+        gradients = torch.autograd.grad(outputs, inputs, grad.double(), allow_unused=True, materialize_grads=True)
+        return [x.to(grad.dtype) for x in gradients]
+
+    return with_autograd(compute)
 
 
 def _numbers(stack: ControlledStack) -> tuple[int, ...]:

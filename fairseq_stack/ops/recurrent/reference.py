@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -36,14 +35,8 @@ def stack_lstm_reference(
     return torch.stack(outputs, 1) if outputs else gates[:, :, :size]
 
 
-class _Running(Protocol):
-    """A stack between two steps."""
-
-    def step(self, projected: Tensor, hidden: Tensor) -> Tensor:
-        """Take a step, driven by projections of h_t, (B, p), and return the reading, (B, r)."""
-
-
-def _start(stack: ControlledStack, bottom: Tensor, batch_size: int) -> _Running:
+def _start(stack: ControlledStack, bottom: Tensor, batch_size: int) -> _Superposition | _Automaton:
+    """The stack before the first step; its ``step`` maps projections of h_t, (B, p), and h_t to the reading, (B, r)."""
     if isinstance(stack, ControlledSuperposition):
         return _Superposition(stack, bottom.new_zeros(batch_size, 0, stack.size))
     return _Automaton(stack, bottom.expand(batch_size, -1))
