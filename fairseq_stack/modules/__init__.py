@@ -41,8 +41,7 @@ from fairseq_stack.modules.pushdown_transformer import (
     PushdownTransformerLayer,
 )
 from fairseq_stack.modules.stack_attention import StackAttention
-from fairseq_stack.modules.stack_lstm import StackLSTM
-from fairseq_stack.modules.stack_lstm_state import StackLSTMState
+from fairseq_stack.modules.stack_lstm import StackLSTM, StackLSTMState
 from fairseq_stack.modules.stateful_attention import StatefulAttention
 from fairseq_stack.modules.stratification import StratificationStackAttention
 from fairseq_stack.modules.superposition import SuperpositionStackAttention

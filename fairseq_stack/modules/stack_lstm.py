@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,13 +14,45 @@ from fairseq_stack.modules._shapes import check_shape, check_sizes
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
-from fairseq_stack.modules.stack_lstm_state import StackLSTMState, StepWeights
 from fairseq_stack.ops import loop_is_compiled, stack_lstm
+from fairseq_stack.ops._states import Rows
 
 NUM_GATES = {"lstm": 4, "rnn": 1}
 """The cells of controllers: for each unit, how many numbers they compute from their inputs."""
 
 _LARGE = 2**20  # weights that leave the caches between two steps: PyTorch's products for the whole batch are faster
+
+
+@dataclass(frozen=True, eq=False)
+class StackLSTMState(Rows):
+    """A :class:`StackLSTM` after t steps, for a batch of B sequences; immutable.
+
+    Attributes:
+        hidden: h_t of all layers, the lowest first, (B, num_layers hidden_size).
+        cell: c_t of all layers, likewise; zeros in a simple recurrent network.
+        readings: the reading r_t of each stack, (B, reading_size).
+        stacks: the state of each stack.
+    """
+
+    hidden: Tensor
+    cell: Tensor
+    readings: tuple[Tensor, ...]
+    stacks: tuple[Any, ...]
+
+
+class StepWeights(NamedTuple):
+    """The weights of the first layer and of the stacks, in the form in which every step needs them.
+
+    Attributes:
+        recurrent: of [r_{t-1}; h_{t-1}] in the gates, (d_r + hidden_size, num_gates hidden_size).
+        driving: the biases, (sum of sizes,), and the weights, (hidden_size, sum of sizes), of all projections of h_t
+            that drive the stacks; None without stacks.
+        sizes: the size of each projection.
+    """
+
+    recurrent: Tensor
+    driving: tuple[Tensor, Tensor] | None
+    sizes: list[int]
 
 
 class StackLSTM(nn.Module):
