@@ -13,7 +13,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
 from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.incremental import IncrementalState, ReadsAhead
-from fairseq_stack.models.transformer.layers import build_decoder_layer, build_encoder_layer
+from fairseq_stack.models.transformer.layers import StackDecoderLayer, StackEncoderLayer, wrapped
 from fairseq_stack.models.transformer.loops import Visit, loop_layers, of_loop
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, fingerprint, new_table
 from fairseq_stack.modules import InterleavedSinusoidalPositions
@@ -30,7 +30,7 @@ class StackTransformerEncoder(TransformerEncoderBase):
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def build_encoder_layer(self, cfg: Any) -> nn.Module:
-        return build_encoder_layer(cfg, next(self._layers_to_build), self.return_fc)
+        return wrapped(StackEncoderLayer(cfg, next(self._layers_to_build), self.return_fc), cfg)
 
 
 class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
@@ -57,7 +57,7 @@ class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
         self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
-        return build_decoder_layer(cfg, next(self._layers_to_build), no_encoder_attn)
+        return wrapped(StackDecoderLayer(cfg, next(self._layers_to_build), no_encoder_attn), cfg)
 
     def build_output_projection(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module) -> None:
         if isinstance(embed_tokens, CompactEmbedding):

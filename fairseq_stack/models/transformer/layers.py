@@ -14,18 +14,19 @@ from fairseq_stack.models.transformer.self_attention import AttentionWithStack, 
 
 
 class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
-    """fairseq's encoder layer with stack attention for self-attention, or beside it."""
+    """fairseq's encoder layer with the self-attention that an entry of a layer list names."""
 
     def __init__(self, cfg: Any, attention: Layer, return_fc: bool = False) -> None:
         self._attention = attention
         super().__init__(cfg, return_fc=return_fc)
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
-        return _build_self_attention(self._attention, embed_dim, cfg.encoder.attention_heads, cfg)
+        stack = _with_stack(self._attention, embed_dim, cfg.encoder.attention_heads, cfg)
+        return super().build_self_attention(embed_dim, cfg) if stack is None else stack
 
 
 class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
-    """fairseq's decoder layer with stack attention for self-attention, or beside it."""
+    """fairseq's decoder layer with the self-attention that an entry of a layer list names."""
 
     def __init__(self, cfg: Any, attention: Layer, no_encoder_attn: bool = False) -> None:
         self._attention = attention
@@ -34,30 +35,19 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
     def build_self_attention(
         self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
     ) -> nn.Module:
-        return _build_self_attention(self._attention, embed_dim, cfg.decoder.attention_heads, cfg)
+        stack = _with_stack(self._attention, embed_dim, cfg.decoder.attention_heads, cfg)
+        return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn) if stack is None else stack
 
 
-def build_encoder_layer(cfg: Any, attention: Layer, return_fc: bool) -> nn.Module:
-    """An encoder layer with this attention, wrapped as fairseq wraps its own."""
-    if attention.kind.build is None and attention.beside is None:
-        return _wrap(transformer_layer.TransformerEncoderLayerBase(cfg, return_fc=return_fc), cfg)
-    return _wrap(StackEncoderLayer(cfg, attention, return_fc), cfg)
+def _with_stack(attention: Layer, embed_dim: int, num_heads: int, cfg: Any) -> nn.Module | None:
+    """Stack attention, or attention with a stack beside it; None for fairseq's own self-attention."""
+    if attention.beside is not None:
+        return AttentionWithStack(attention.beside.build(embed_dim, cfg), num_heads, cfg.attention_dropout)
+    return None if attention.kind.build is None else StackSelfAttention(attention.build(embed_dim, cfg))
 
 
-def build_decoder_layer(cfg: Any, attention: Layer, no_encoder_attn: bool) -> nn.Module:
-    """A decoder layer with this attention, wrapped as fairseq wraps its own."""
-    if attention.kind.build is None and attention.beside is None:
-        return _wrap(transformer_layer.TransformerDecoderLayerBase(cfg, no_encoder_attn), cfg)
-    return _wrap(StackDecoderLayer(cfg, attention, no_encoder_attn), cfg)
-
-
-def _build_self_attention(attention: Layer, embed_dim: int, num_heads: int, cfg: Any) -> nn.Module:
-    if attention.beside is None:
-        return StackSelfAttention(attention.build(embed_dim, cfg))
-    return AttentionWithStack(attention.beside.build(embed_dim, cfg), num_heads, cfg.attention_dropout)
-
-
-def _wrap(layer: nn.Module, cfg: Any) -> nn.Module:
+def wrapped(layer: nn.Module, cfg: Any) -> nn.Module:
+    """The layer, wrapped as fairseq wraps its own."""
     if cfg.checkpoint_activations:
         layer = checkpoint_wrapper(layer, offload_to_cpu=cfg.offload_activations)
     return fsdp_wrap(layer, min_num_params=0 if cfg.checkpoint_activations else cfg.min_params_to_wrap)
