@@ -156,6 +156,23 @@ class GPT2:
                 )
         embedding.weight.data[: len(wanted)] = self.weights["wte.weight"][[rows[symbol] for symbol in wanted]]
 
+    @torch.no_grad()
+    def copy_layers(self, model: nn.Module, norm: str, layers: Sequence[Mapping[str, Part]]) -> None:
+        """Copy the weights and biases of layers, and of the normalisation after them.
+
+        Args:
+            model: the model, which has its layers in ``layers``.
+            norm: the name of the normalisation.
+            layers: for each layer, by the names of modules in it, the modules of a block of GPT-2.
+        """
+        parts: dict[str, Part] = {norm: ("ln_f", None)}
+        for block, modules in enumerate(layers):
+            parts |= {f"layers.{block}.{ours}": (f"h.{block}.{name}", third) for ours, (name, third) in modules.items()}
+        for module, (name, third) in parts.items():
+            for kind in ("weight", "bias"):
+                source = self.weights[f"{name}.{kind}"]
+                model.get_parameter(f"{module}.{kind}").copy_(source if third is None else source.chunk(3)[third])
+
     def _vocabulary(self) -> tuple[Path, dict[str, int]]:
         """The row of each piece, and the file that says so."""
         path = self.folder / VOCABULARY
@@ -201,18 +218,3 @@ def gpt2_of(options: Namespace) -> GPT2 | None:
     if is_from_checkpoint() or options.init_from_gpt2 is None:
         return None
     return GPT2(options.init_from_gpt2)
-
-
-@torch.no_grad()
-def copy_modules(weights: Mapping[str, Tensor], modules: Mapping[str, Part], model: nn.Module) -> None:
-    """Copy weights and biases.
-
-    Args:
-        weights: of a :class:`GPT2`.
-        modules: for each module of the model, the module of GPT-2.
-        model: the model.
-    """
-    for module, (name, third) in modules.items():
-        for kind in ("weight", "bias"):
-            source = weights[f"{name}.{kind}"]
-            model.get_parameter(f"{module}.{kind}").copy_(source if third is None else source.chunk(3)[third])

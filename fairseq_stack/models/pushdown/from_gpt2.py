@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any, cast
 
-from fairseq_stack.models.gpt2 import GPT2, Part, copy_modules
+from fairseq_stack.models.gpt2 import GPT2, Part
 from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
 from fairseq_stack.models.shared_options import parse_option
 from fairseq_stack.models.vocabulary import CompactEmbedding
@@ -35,8 +35,5 @@ def begin_as_gpt2(decoder: PushdownDecoder, gpt2: GPT2) -> None:
     network = decoder.network
     gpt2.copy_embeddings(cast(CompactEmbedding, decoder.embed_tokens), decoder.dictionary.symbols)
     network.get_parameter("positions.weight").data.copy_(gpt2.weights["wpe.weight"])
-    names: dict[str, Part] = {"norm": ("ln_f", None)}
-    for block, layer in enumerate(network.layers):
-        modules = _MODULES | (_ATTENTION if isinstance(layer.attention, PushdownAttention) else {})
-        names |= {f"layers.{block}.{ours}": (f"h.{block}.{name}", third) for ours, (name, third) in modules.items()}
-    copy_modules(gpt2.weights, names, network)
+    has_attention = [isinstance(layer.attention, PushdownAttention) for layer in network.layers]
+    gpt2.copy_layers(network, "norm", [_MODULES | (_ATTENTION if has else {}) for has in has_attention])

@@ -8,7 +8,7 @@ from typing import Any
 from fairseq.modules import MultiheadAttention
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.gpt2 import GPT2, Part, copy_modules
+from fairseq_stack.models.gpt2 import GPT2, Part
 from fairseq_stack.models.shared_options import flag, parse_option
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.plain import REFUSED
@@ -61,8 +61,5 @@ def begin_as_gpt2(decoder: StackTransformerDecoder, gpt2: GPT2) -> None:
     positions = decoder.embed_positions
     gpt2.copy_embeddings(decoder.embed_tokens, decoder.dictionary.symbols)
     positions.weight.data[positions.padding_idx + 1 :] = gpt2.weights["wpe.weight"]
-    names: dict[str, Part] = {"layer_norm": ("ln_f", None)}
-    for block, layer in enumerate(decoder.layers):
-        modules = _MODULES | (_ATTENTION if isinstance(layer.self_attn, MultiheadAttention) else {})
-        names |= {f"layers.{block}.{ours}": (f"h.{block}.{name}", third) for ours, (name, third) in modules.items()}
-    copy_modules(gpt2.weights, names, decoder)
+    has_attention = [isinstance(layer.self_attn, MultiheadAttention) for layer in decoder.layers]
+    gpt2.copy_layers(decoder, "layer_norm", [_MODULES | (_ATTENTION if has else {}) for has in has_attention])
