@@ -153,8 +153,4 @@ class StackLSTMLM(CausalLM):
         super().__init__()
         self.options, self.padding_idx = options, padding_idx
         self.decoder = LSTMDecoder(options, vocab_size, padding_idx)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialise all parameters again, as the options say."""
-        initialize_lstm(self.decoder, self.options.stack_init, self.options.stack_init_scale)
+        initialize_lstm(self.decoder, options.stack_init, options.stack_init_scale)

@@ -65,7 +65,7 @@ def test_lstms_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
     torch.manual_seed(3)
     initialize_lstm(model.decoder, changed.get("stack_init", "uniform"), changed.get("stack_init_scale", 0.1))
     torch.manual_seed(3)
-    plain.reset_parameters()
+    initialize_lstm(plain.decoder, plain.options.stack_init, plain.options.stack_init_scale)
     assert_same_parameters(plain, model)
 
 
