@@ -30,8 +30,7 @@ import torch
 
 from fairseq_stack.ops import buffers, delta, nondeterministic, pointer, queues, stratification, superposition
 from fairseq_stack.ops._arguments import computation_dtype
-from fairseq_stack.ops._backends import Backend, Op, automatic_backend
-from fairseq_stack.ops._loops import loop_is_compiled
+from fairseq_stack.ops._backends import Backend, Op, automatic_backend, loop_is_compiled
 from fairseq_stack.ops._native import buffers as kept_memory
 from fairseq_stack.ops._states import step_through
 from fairseq_stack.ops.buffers import InputBufferState, input_buffer, output_buffer

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.torch_version import TorchVersion
 
 from ._native import availability, library
+from ._transforms import is_transformed
 
 logger = logging.getLogger(__name__)
 _ENABLED = "FAIRSEQ_STACK_TRITON"
@@ -106,6 +107,18 @@ def native_obstacle(device: torch.device) -> str | None:
     if device.type != "cpu":
         return f"needs tensors on the CPU, got {device}"
     return None if _native_is_available() else f"cannot be used: {availability().reason}"
+
+
+def loop_is_compiled(*arguments: Tensor) -> bool:
+    """Whether ``stack_lstm`` and ``neural_stack`` take these tensors, and compute with them on the compiled kernels.
+
+    They take tensors on the CPU, all in float32 or all in float64. Under autocast, ``torch.func`` and forward-mode
+    derivatives, a network needs the steps one by one.
+    """
+    device, dtype = arguments[0].device, arguments[0].dtype
+    fits = dtype in (torch.float32, torch.float64) and all(x.dtype == dtype for x in arguments)
+    plain = not torch.is_autocast_enabled(device.type) and not is_transformed(*arguments)
+    return fits and plain and native_obstacle(device) is None
 
 
 def triton_obstacle(device: torch.device) -> str | None:
