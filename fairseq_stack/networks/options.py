@@ -141,7 +141,7 @@ class LSTMOptions:
         first: the token that is read in place of the first one; None: the first token is not read.
         stack_init: the initialisation: ``"uniform"``, ``"paper"`` or ``"one-turn"``, see
             :func:`fairseq_stack.networks.initialization.initialize_lstm`.
-        stack_init_scale: its scale.
+        stack_init_scale: its scale; fairseq's LSTM has 0.1.
     """
 
     stack: str = "none"

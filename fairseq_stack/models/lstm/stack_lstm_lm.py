@@ -28,11 +28,8 @@ from fairseq_stack.models.vocabulary import (
 from fairseq_stack.modules import StackLSTMState
 from fairseq_stack.networks.initialization import initialize_lstm
 from fairseq_stack.networks.lstm import build_lstm
-from fairseq_stack.networks.options import output_size
+from fairseq_stack.networks.options import LSTMOptions, output_size
 from fairseq_stack.networks.vocabulary import OneHot
-
-FAIRSEQ_SCALE = 0.1
-"""The parameters of fairseq's LSTM are from [-0.1, 0.1]."""
 
 _NO_LIMIT = 1_000_000
 """The maximum length where there is no limit, as in fairseq."""
@@ -63,7 +60,7 @@ class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
         lstm = build_lstm(options, input_size)
         output = _output(options, dictionary, vocabulary, embed_tokens)
         decoder = StackLSTMDecoder(options, dictionary, embed_tokens, lstm, output, first)
-        initialize_lstm(decoder, options.stack_init, initial_scale(options, FAIRSEQ_SCALE))
+        initialize_lstm(decoder, options.stack_init, initial_scale(options, LSTMOptions.stack_init_scale))
         return cls(decoder)
 
     def forward(self, src_tokens: Tensor, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:

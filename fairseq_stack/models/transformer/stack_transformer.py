@@ -26,6 +26,7 @@ from fairseq_stack.models.transformer.encoder_decoder import (
 )
 from fairseq_stack.models.transformer.transformer_options import StackOptions, option_defaults, set_depth, settle
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactVocabulary, check_symbols, compact_embedding
+from fairseq_stack.networks import TransformerOptions
 from fairseq_stack.networks.initialization import initialize_transformer
 
 MODEL = "stack_transformer"
@@ -67,7 +68,7 @@ class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
                 setattr(args, f"{side}_layers_to_keep", ",".join(map(str, kept)))
         settle(args, MODEL, LAYER_LISTS)
         model = super().build_model(args, task)
-        initialize_transformer(model, args.stack_init, initial_scale(args, 0.01))
+        initialize_transformer(model, args.stack_init, initial_scale(args, TransformerOptions.stack_init_scale))
         return model
 
     @classmethod

@@ -26,6 +26,7 @@ from fairseq_stack.models.transformer.transformer_options import (
     settle,
 )
 from fairseq_stack.models.vocabulary import CompactVocabulary, check_symbols, compact_embedding
+from fairseq_stack.networks import TransformerOptions
 from fairseq_stack.networks.initialization import initialize_transformer
 
 MODEL = "stack_transformer_lm"
@@ -62,7 +63,7 @@ class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLangu
         embeddings = cls.build_embedding(options, task.source_dictionary, options.decoder_input_dim)
         cfg = TransformerConfig.from_namespace(options)
         model = cls(StackTransformerDecoder(cfg, task.target_dictionary, embeddings, no_encoder_attn=True))
-        initialize_transformer(model, options.stack_init, initial_scale(options, 0.01))
+        initialize_transformer(model, options.stack_init, initial_scale(options, TransformerOptions.stack_init_scale))
         model.decided_options = decided
         if gpt2 is not None:
             begin_as_gpt2(model.decoder, gpt2)
