@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments
 
@@ -16,9 +16,29 @@ from .results import Estimate, ResultWithIntervals, Row
 from .unlabelled_f1 import span_counts
 
 
+class ScoredParse(Protocol):
+    """What a model says about a sentence of n words, with its gold parse or with its own."""
+
+    @property
+    def nats(self) -> float:
+        """-log p of the words and the end."""
+
+    @property
+    def attachments(self) -> Sequence[int]:
+        """What the model finds that each word attaches to."""
+
+    @property
+    def choices(self) -> Sequence[str] | None:
+        """The closing bracket that the model finds the most probable at the place of each word and of the end."""
+
+    @property
+    def is_tree(self) -> bool | None:
+        """Whether its own parse is one tree."""
+
+
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence and its scores, :class:`fairseq_stack.hub.parsed_strings.Scored`.
+    """A sentence and its scores.
 
     Attributes:
         words: the n tokens: words, or pieces of words.
@@ -33,11 +53,11 @@ class Sentence:
     word_of: Sequence[int]
     attachments: Sequence[int]
     punctuation: Sequence[bool] | None
-    gold: Any
-    own: Any
+    gold: ScoredParse | None
+    own: ScoredParse | None
 
 
-Parsed = tuple[Sentence, Any]
+Parsed = tuple[Sentence, ScoredParse]
 """A sentence, and what a model says about it with its gold parse or with its own."""
 
 
@@ -171,7 +191,7 @@ def scores_of(parses: Sequence[Parsed], intervals: Intervals) -> Scores | None:
     return Scores(Estimate(*map(math.exp, (rate.value, rate.low, rate.high))), _share(same, intervals, 1))
 
 
-def _attached(sentence: Sentence, parse: Any) -> int:
+def _attached(sentence: Sentence, parse: ScoredParse) -> int:
     """How many tokens attach as in the gold parse."""
     return sum(map(operator.eq, parse.attachments, sentence.attachments))
 
@@ -284,6 +304,7 @@ def _accuracy(
         return None
     pairs = []
     for (sentence, parse), of_string in zip(parses, places, strict=True):
+        assert parse.choices is not None
         pairs.append((sum(parse.choices[place] == sentence.words[place] for place in of_string), len(of_string)))
     return _share(pairs, intervals, stream)
 

@@ -89,7 +89,11 @@ def read_suites(folder: Path) -> list[Suite]:
 
 
 def read_suite(path: Path) -> Suite:
-    """Read a suite."""
+    """Read a suite.
+
+    Raises:
+        UserError: see :func:`read_suites`.
+    """
     try:
         suite = _suite(json.loads(read_text(path)))
     except (KeyError, TypeError, ValueError) as error:

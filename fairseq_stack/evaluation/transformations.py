@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
@@ -126,6 +126,22 @@ def deciding_word(task: Task, pair: Pair) -> DecidingWord | None:
     return DecidingWord(place, rivals[pair.target[place]])
 
 
+class AnswerScore(Protocol):
+    """What a model says about an answer of n words."""
+
+    @property
+    def log_probabilities(self) -> Sequence[float]:
+        """(n + 1,), of the words and the end, each after those before it, in nats."""
+
+    @property
+    def is_best(self) -> Sequence[bool]:
+        """(n + 1,), whether the model finds none more probable."""
+
+    @property
+    def rivals(self) -> Sequence[float]:
+        """The log-probability of each rival of a deciding word."""
+
+
 @dataclass(frozen=True)
 class ScoredPair:
     """What a model says about a pair, its end included.
@@ -167,8 +183,8 @@ class ScoredPair:
         return {**{name: " ".join(words) for name, words in vars(self.pair).items()}, **scores}
 
 
-def scored_pair(pair: Pair, word: DecidingWord | None, right: Any, linear: Any) -> ScoredPair:
-    """The scores of a pair, from :class:`fairseq_stack.hub.answers.AnswerScore` of its target and the linear answer."""
+def scored_pair(pair: Pair, word: DecidingWord | None, right: AnswerScore, linear: AnswerScore) -> ScoredPair:
+    """The scores of a pair from what a model says about its target and the linear rule's answer."""
     deciding_word = restricted = probability = None
     if word is not None:
         deciding_word = right.is_best[word.place]
