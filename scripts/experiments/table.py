@@ -40,10 +40,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Files next to this one
-from classification_table import classification_table  # type: ignore[import-not-found]
-from learning_table import learning_table  # type: ignore[import-not-found]
-from pushdown_tables import dyck_table, trees_table  # type: ignore[import-not-found]
-from studies_table import studies_table  # type: ignore[import-not-found]
+from classification_table import classification_table
+from learning_table import learning_table
+from pushdown_tables import dyck_table, trees_table
+from studies_table import studies_table
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.blimp import BLiMPResult
