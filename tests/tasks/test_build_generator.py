@@ -16,7 +16,22 @@ from tests.search.reference import ScriptedModel, ScriptedTable, make_dictionary
 
 DICTIONARY = make_dictionary(2)
 MODELS: list[Any] = [ScriptedModel(DICTIONARY, ScriptedTable(len(DICTIONARY)))]
-IGNORED = {"lenpen": 0.6, "sampling": True, "constraints": "ordered"}
+IGNORED = {
+    "lenpen": 0.6,
+    "unnormalized": True,
+    "sampling": True,
+    "sampling_topk": 5,
+    "sampling_topp": 0.9,
+    "diverse_beam_groups": 2,
+    "diversity_rate": 0.5,
+    "match_source_len": True,
+    "constraints": "ordered",
+    "no_repeat_ngram_size": 3,
+    "print_alignment": "hard",
+    "print_step": True,
+    "retain_iter_history": True,
+    "lm_path": "lm.pt",
+}
 
 
 def task_of(beam_search: str = "length-normalized") -> Any:
