@@ -35,7 +35,7 @@ def differentiable_once(
         backward: the operator of the backward pass, whose first arguments are the cotangents.
         save: as ``setup_context`` of an autograd function.
         gradients: the gradients of the inputs of ``forward``, given what runs ``backward``, the context and the
-            cotangents.
+            cotangents, of which some may be None, but not all.
         num_cotangents: how many outputs, from the first one on, have derivatives.
 
     Returns:
@@ -54,11 +54,14 @@ def differentiable_once(
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+            ctx.set_materialize_grads(False)
             save(ctx, inputs, output)
             ctx.mark_non_differentiable(*output[num_cotangents:])
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
+            if _are_none(cotangents):
+                return (None,) * len(ctx.needs_input_grad)
             return gradients(Backward.apply, ctx, *cotangents[:num_cotangents])
 
     class Backward(BackwardPass):
@@ -93,13 +96,22 @@ def register_gradients(
         forward: the operator.
         backward: the operator that ``gradients`` calls; it has no derivative of its own.
         save: as ``setup_context`` of an autograd function.
-        gradients: as ``backward`` of an autograd function.
+        gradients: as ``backward`` of an autograd function; some cotangents may be None, but not all.
     """
+
+    def save_alone(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.set_materialize_grads(False)  # or else the record of a pass, which is large, gets zeros as its cotangent
+        save(ctx, inputs, output)
+
+    def gradients_if_any(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
+        if _are_none(cotangents):
+            return (None,) * len(ctx.needs_input_grad)
+        return gradients(ctx, *cotangents)
 
     def refuse(ctx: Any, *cotangents: Any) -> None:
         refuse_second_derivative(op)
 
-    forward.register_autograd(gradients, setup_context=save)
+    forward.register_autograd(gradients_if_any, setup_context=save_alone)
     backward.register_autograd(refuse)
 
 
@@ -111,6 +123,10 @@ def with_autograd(compute: Callable[[], Result]) -> Result:
     """
     with ThreadPoolExecutor(1) as other_thread:
         return other_thread.submit(compute).result()
+
+
+def _are_none(cotangents: tuple[Any, ...]) -> bool:
+    return all(x is None for x in cotangents)
 
 
 def _as_tuple(outputs: Any) -> tuple[Tensor, ...]:

@@ -7,9 +7,12 @@ import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from fairseq_stack.ops import _native, nondeterministic_stack, release_buffers
 from fairseq_stack.ops._native import availability, buffers
@@ -17,6 +20,7 @@ from fairseq_stack.ops.nondeterministic import native
 from fairseq_stack.ops.superposition import native as superposition_native
 from tests.helpers import threads
 from tests.ops.stacks import STACKS
+from tests.ops.test_networks import NETWORKS
 
 
 @pytest.fixture
@@ -216,3 +220,27 @@ def test_float32_is_used_where_it_is_precise_enough() -> None:
     assert wide.tolist() == [False, False, True, True]
     *_, wide, _ = native._stack(*(x.double() for x in logits), torch.randn(4, 31, 2).double())
     assert wide.all()
+
+
+@pytest.mark.parametrize("op", ["nondeterministic_stack", "window", "stack_lstm", "neural_stack"])
+@pytest.mark.usefixtures("compiled")
+def test_what_a_pass_leaves_gets_no_cotangent(op: str) -> None:
+    """Zeros for it would take as much memory again, and much of the time of a backward pass."""
+    made: list[torch.dtype] = []
+
+    class Made(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            outputs = function(*args, **(kwargs or {}))
+            made.extend(x.dtype for x in tree_leaves(outputs) if isinstance(x, torch.Tensor))
+            return outputs
+
+    if op in ("nondeterministic_stack", "window"):
+        stack = STACKS["nondeterministic"]
+        outputs = stack.compute(*stack.random_inputs(2, 9), window=3 if op == "window" else None)
+    else:
+        network = NETWORKS["lstm-nd" if op == "stack_lstm" else "neural-gru"]
+        outputs, *_ = network.compute(network.arguments())
+    with Made():
+        outputs.sum().backward()
+    assert made
+    assert torch.uint8 not in made

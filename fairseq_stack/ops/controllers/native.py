@@ -120,8 +120,11 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.save_for_backward(x, weight, recurrent, remembered, record)
 
 
-def _gradients(ctx: Any, of_computed: Tensor, of_remembered: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+def _gradients(ctx: Any, of_computed: Tensor | None, of_remembered: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
     x, weight, recurrent, remembered, record = ctx.saved_tensors
+    of_remembered = torch.zeros_like(remembered) if of_remembered is None else of_remembered
+    if of_computed is None:
+        of_computed = x.new_zeros(len(x), remembered.shape[1] - 1, len(weight))
     of_inputs, of_gates, of_rows = _neural_stack_backward(
         of_computed, of_remembered, x, weight, recurrent, record, ctx.setup
     )

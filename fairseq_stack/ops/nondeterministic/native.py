@@ -150,15 +150,12 @@ def _empty_gradients(push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor
 
 def _save(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
     ctx.save_for_backward(*inputs, *output[1:])
-    ctx.set_materialize_grads(False)
 
 
 def _gradients(
     backward: Function, ctx: Any, grad_readings: Tensor | None, grad_weights: Tensor | None
 ) -> tuple[Tensor | None, ...]:
     if grad_readings is None:
-        if grad_weights is None:
-            return None, None, None, None
         vectors, weights = ctx.saved_tensors[3:5]
         grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
     return backward(grad_readings, grad_weights, *ctx.saved_tensors)
