@@ -7,7 +7,7 @@ from typing import Any
 from fairseq.distributed import fsdp_wrap
 from fairseq.modules import transformer_layer
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
-from torch import nn
+from torch import Tensor, nn
 
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.transformer.self_attention import AttentionWithStack, StackSelfAttention
@@ -37,6 +37,20 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
     ) -> nn.Module:
         stack = _with_stack(self._attention, embed_dim, cfg.decoder.attention_heads, cfg)
         return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn) if stack is None else stack
+
+    def forward(self, x: Tensor, *args: Any, self_attn_padding_mask: Tensor | None = None, **kwargs: Any) -> Any:
+        """As fairseq's."""
+        if kwargs.get("self_attn_mask") is not None and _is_in_the_future(self_attn_padding_mask):
+            self_attn_padding_mask = None
+        return super().forward(x, *args, self_attn_padding_mask=self_attn_padding_mask, **kwargs)
+
+
+def _is_in_the_future(padding_mask: Tensor | None) -> bool:
+    """Whether the causal mask already hides all padding (B, n) from the tokens: each row begins with a token.
+
+    On a CPU, masking takes a tenth of an update or more; on a GPU, the answer would have to be waited for.
+    """
+    return padding_mask is not None and padding_mask.device.type == "cpu" and not padding_mask[:, 0].any()
 
 
 def _with_stack(attention: Layer, embed_dim: int, num_heads: int, cfg: Any) -> nn.Module | None:
