@@ -325,4 +325,6 @@ def main(task: str, output: str, *kinds: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(*sys.argv[1:])
