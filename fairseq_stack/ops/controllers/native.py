@@ -120,7 +120,9 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.save_for_backward(x, weight, recurrent, remembered, record)
 
 
-def _gradients(ctx: Any, of_computed: Tensor | None, of_remembered: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
+def _gradients(
+    ctx: Any, of_computed: Tensor | None, of_remembered: Tensor | None, _: None
+) -> tuple[Tensor | None, ...]:
     x, weight, recurrent, remembered, record = ctx.saved_tensors
     of_remembered = torch.zeros_like(remembered) if of_remembered is None else of_remembered
     if of_computed is None:
