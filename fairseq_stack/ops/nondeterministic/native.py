@@ -167,10 +167,10 @@ _differentiable_stack = differentiable_once(
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
-    """``torch.bmm(a, b)``, which is several times as fast the other way round if ``b`` has few columns."""
+    """``torch.bmm(a, b)``, in the order that is fast for few columns of ``b`` on processors of AMD and of Intel."""
     if b.shape[2] >= 32:
         return torch.bmm(a, b)
-    return torch.bmm(b.transpose(1, 2), a.transpose(1, 2)).transpose(1, 2).contiguous()
+    return torch.bmm(b.transpose(1, 2).contiguous(), a.transpose(1, 2)).transpose(1, 2).contiguous()
 
 
 def _room(length: int, num_states: int, num_symbols: int) -> int:
