@@ -109,6 +109,17 @@ def test_arguments_that_are_not_contiguous(network: Network) -> None:
     )
 
 
+@LARGEST
+@pytest.mark.usefixtures("compiled")
+def test_gradients_of_one_output_alone(network: Network) -> None:
+    arguments = network.arguments()
+    for number in range(len(network.compute(arguments))):
+        outputs = [network.compute(arguments, backend)[number] for backend in ("native", "reference")]
+        pairs = zip(*(controllers.gradients_of((x,), arguments) for x in outputs), strict=True)
+        for name, (actual, wanted) in zip(network.names, pairs, strict=True):
+            assert_normwise_close(actual, wanted, 1e-10, name)
+
+
 @EACH
 @pytest.mark.usefixtures("instruction_set")
 def test_a_sequence_does_not_depend_on_the_others(network: Network) -> None:
