@@ -221,8 +221,7 @@ class StackLSTM(nn.Module):
         weight = self.gates.weight[:, : self.input_size]
         if inputs.is_floating_point():
             return linear(inputs, weight, self.gates.bias)
-        columns = embedding(inputs.clamp_min(0), weight.t())
-        return columns * inputs.ge(0).unsqueeze(-1).to(columns.dtype) + self.gates.bias
+        return embedding(inputs + 1, pad(weight, (1, 0)).t() + self.gates.bias)  # -1 becomes row 0, of zeros
 
     def _all_steps(self, gates: Tensor, weights: StepWeights) -> Tensor | None:
         """h_1..h_n, in one operation, or None if it cannot compute them."""
