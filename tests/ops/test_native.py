@@ -222,7 +222,21 @@ def test_float32_is_used_where_it_is_precise_enough() -> None:
     assert wide.all()
 
 
-@pytest.mark.parametrize("op", ["nondeterministic_stack", "window", "stack_lstm", "neural_stack"])
+def differentiated(op: str) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Random inputs of an operator, and what it makes of them."""
+    if op in ("nondeterministic_stack", "window"):
+        stack = STACKS["nondeterministic"]
+        inputs = stack.random_inputs(2, 9)
+        return inputs, stack.compute(*inputs, window=3 if op == "window" else None)
+    network = NETWORKS["lstm-nd" if op == "stack_lstm" else "neural-gru"]
+    inputs = network.arguments()
+    return inputs, network.compute(inputs)[0]
+
+
+each_operator = pytest.mark.parametrize("op", ["nondeterministic_stack", "window", "stack_lstm", "neural_stack"])
+
+
+@each_operator
 @pytest.mark.usefixtures("compiled")
 def test_what_a_pass_leaves_gets_no_cotangent(op: str) -> None:
     """Zeros for it would take as much memory again, and much of the time of a backward pass."""
@@ -234,13 +248,27 @@ def test_what_a_pass_leaves_gets_no_cotangent(op: str) -> None:
             made.extend(x.dtype for x in tree_leaves(outputs) if isinstance(x, torch.Tensor))
             return outputs
 
-    if op in ("nondeterministic_stack", "window"):
-        stack = STACKS["nondeterministic"]
-        outputs = stack.compute(*stack.random_inputs(2, 9), window=3 if op == "window" else None)
-    else:
-        network = NETWORKS["lstm-nd" if op == "stack_lstm" else "neural-gru"]
-        outputs, *_ = network.compute(network.arguments())
+    _, outputs = differentiated(op)
     with Made():
         outputs.sum().backward()
     assert made
     assert torch.uint8 not in made
+
+
+@each_operator
+@pytest.mark.usefixtures("compiled")
+def test_without_a_cotangent_there_is_no_gradient(op: str) -> None:
+    """As if what follows had no derivative."""
+
+    class Constant(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> None:
+            return None
+
+    inputs, outputs = differentiated(op)
+    gradients = torch.autograd.grad(Constant.apply(outputs).sum(), inputs, allow_unused=True)
+    assert all(x is None for x in gradients)
