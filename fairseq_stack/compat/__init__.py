@@ -37,6 +37,7 @@ from fairseq_stack.compat import (  # noqa: F401  (each registers what it change
     multihead_attention,
     ngram_repeat_block,
     noise,
+    omegaconf,
     progress_bar,
     reduce_lr_on_plateau,
     replacing,
