@@ -28,8 +28,8 @@ class ItemState(BatchState, ABC):
         cumulative_strengths: (B, t), strength of item i and of all items that are popped before it; at least float32.
         items: the items, in the same dtype.
         marks: (B, m), added to all further readings: NaN for the components in which an item is not finite, and for
-            all components if a strength is not finite; otherwise 0. The items have 0 in its place. None where all is
-            finite.
+            all components if a strength is not finite; otherwise 0. The items have 0 in its place. None where the
+            compiled kernels have found all finite.
     """
 
     cumulative_strengths: Tensor

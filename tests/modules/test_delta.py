@@ -147,6 +147,13 @@ def test_chunks(length: int, num_updates: int) -> None:
     assert_agree(torch.cat([first, second], 1), expected, arguments, 1e-12, 1e-11)
 
 
+def test_a_pointer_stack_has_a_cell() -> None:
+    with pytest.raises(ValueError, match="^cells: expected at least 1, got 0$"):
+        PointerStackState.initial(torch.zeros(1), size=1, cells=0)
+    with pytest.raises(ValueError, match="^cells: expected at least 1, got 0$"):
+        pointer_stack(torch.zeros(1, 2), torch.zeros(1, 2), torch.zeros(1, 2, 1), torch.zeros(1), cells=0)
+
+
 def test_a_sharp_pointer_stack_is_a_stack() -> None:
     """With certain actions and a large kappa: the top is read, and an empty stack reads nothing."""
     operations = ["push", "push", "pop", "push", "pop", "pop", "push"]

@@ -56,7 +56,5 @@ class InputBufferState(BatchState):
         popped = self.popped + pop.double()
         position = popped.unsqueeze(1)
         with without_autocast(pop.device):
-            x = input_buffer_pytorch(finite(position), finite(self.items)) + marks_of_input(
-                position.to(self.items.dtype), self.items
-            )
+            x = input_buffer_pytorch(finite(position), finite(self.items)) + marks_of_input(position, self.items)
         return x.squeeze(1).to(pop.dtype), replace(self, popped=popped)

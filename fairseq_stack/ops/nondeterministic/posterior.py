@@ -87,4 +87,5 @@ def allowed_log_probability(
         of_all = log_partition(*weights, backend=backend)
         kept = [x.masked_fill(~mask, -torch.inf) for x, mask in zip(weights, allowed, strict=True)]
         of_allowed = log_partition(*kept, backend=backend)
+    of_all = of_all.masked_fill(of_all == -torch.inf, 0)  # then no run is allowed, either
     return (of_allowed - of_all).gather(1, lengths[:, None] - 1).squeeze(1)

@@ -17,7 +17,7 @@ from .._undefined import causal, finite, mark
 from .pointers import addresses_of, positions
 from .pytorch import pointer_stack_pytorch
 from .reference import pointer_stack_reference
-from .state import PointerStackState, check_actions
+from .state import PointerStackState, check_actions, check_cells
 
 __all__ = ["PointerStackState", "addresses_of", "pointer_stack", "positions"]
 
@@ -76,8 +76,7 @@ def pointer_stack(
     sizes = Sizes()
     check_actions(sizes, push, pop, values)
     sizes.check("kappa", kappa, "B")
-    if cells < 1:
-        raise ValueError(f"cells: expected at least 1, got {cells}")
+    check_cells(cells)
     compute = choose_backend("pointer_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     known = finite(kappa).to(dtype)

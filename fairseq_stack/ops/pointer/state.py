@@ -44,8 +44,9 @@ class PointerStackState(BatchState):
         """M_0 = 0 and z_0 = 0, for vectors of this size.
 
         Raises:
-            ValueError: if the shape, dtype or layout of kappa is wrong.
+            ValueError: if the shape, dtype or layout of kappa is wrong, or ``cells`` is below 1.
         """
+        check_cells(cells)
         Sizes().check("kappa", kappa, "B")
         kappa = kappa.to(computation_dtype(kappa.dtype))
         stack = kappa.new_zeros(len(kappa), cells, size)
@@ -88,6 +89,16 @@ class PointerStackState(BatchState):
         last = marks[:, -1] if marks.size(1) else self.marks
         readings = (readings + marks + mark(self.kappa)[:, None, None]).to(values.dtype)
         return readings, type(self)(stack, position, last, self.kappa, self.clamped)
+
+
+def check_cells(cells: int) -> None:
+    """Check how many cells a pointer stack is to have.
+
+    Raises:
+        ValueError: fewer than 1.
+    """
+    if cells < 1:
+        raise ValueError(f"cells: expected at least 1, got {cells}")
 
 
 def check_actions(sizes: Sizes, push: Tensor, pop: Tensor, values: Tensor) -> None:

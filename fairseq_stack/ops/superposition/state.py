@@ -39,7 +39,7 @@ class SuperpositionStackState(BatchState):
         elements: (B, t, m), the elements from the top down, at least float32; everything below them is 0.
         marks: (B, m), added to all further readings: NaN for the components in which a pushed vector is not finite,
             and for all components if an action is not finite; otherwise 0. The elements have 0 in its place. None where
-            all is finite.
+            the compiled kernels have found all finite.
         depth_limit: how many elements it holds at most; None for no limit.
     """
 

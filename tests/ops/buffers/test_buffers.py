@@ -104,6 +104,13 @@ def test_steps_of_an_input_buffer(dtype: torch.dtype) -> None:
     assert stepped[0, 8:].isnan().all()
 
 
+def test_a_little_beyond_an_item() -> None:
+    pop, items = torch.tensor([[0.0, 1.0, 1e-8]]), torch.tensor([[[1.0], [2.0], [torch.nan]]])
+    stepped = step_through(pop, items, torch.tensor([0]))
+    assert torch.equal(stepped.isnan(), input_buffer(pop, items).isnan())
+    assert stepped[0, 2].isnan().all()
+
+
 def test_wrong_steps_of_an_input_buffer() -> None:
     state = InputBufferState.initial(torch.rand(2, 5, 3))
     with pytest.raises(ValueError, match=r"^pop: expected shape \(2\), got \(3,\)$"):

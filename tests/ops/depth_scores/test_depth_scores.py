@@ -58,6 +58,8 @@ def test_half_precision() -> None:
     assert actual.dtype == torch.bfloat16
     expected = composed_scores_reference(queries.float(), keys.float(), table.float(), tape)
     assert_normwise_close(actual, expected, 2**-8)
+    of_wide_table = depth_scores(queries.unsqueeze(1), table.float(), tape)  # as autocast leaves parameters
+    assert torch.equal(of_wide_table, depth_scores(queries.unsqueeze(1), table, tape))
 
 
 @pytest.mark.parametrize("name", ["depth_scores", "composed_scores"])

@@ -168,3 +168,5 @@ def test_no_run_is_allowed() -> None:
     nothing = Transitions(*(torch.zeros_like(x, dtype=torch.bool) for x in inputs))
     lengths = torch.tensor([3])
     assert allowed_log_probability(*inputs, allowed=nothing, lengths=lengths).item() == -math.inf
+    forbidden = [torch.full_like(x, -math.inf) for x in inputs]
+    assert allowed_log_probability(*forbidden, allowed=nothing, lengths=lengths).item() == -math.inf
