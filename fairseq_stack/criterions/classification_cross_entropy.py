@@ -10,17 +10,16 @@ from functools import partial
 from typing import Any
 
 import torch
-from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from fairseq_stack.criterions._words import losses_of_words
+from fairseq_stack.criterions._words import SummedCriterion, losses_of_attachments, losses_of_words
 from fairseq_stack.errors import UserError
 from fairseq_stack.label_scores import ClassCounts, pearson_from_sums
-from fairseq_stack.modules import attachment_log_probabilities
 
 SCORED_WORDS = ChoiceEnum(["all", "label"])
 _COUNTS = ("right", "predicted", "labelled")
@@ -44,7 +43,7 @@ class ClassificationCrossEntropyCriterionConfig(FairseqDataclass):
 
 
 @register_criterion("classification_cross_entropy", dataclass=ClassificationCrossEntropyCriterionConfig)
-class ClassificationCrossEntropyCriterion(FairseqCriterion):
+class ClassificationCrossEntropyCriterion(SummedCriterion):
     """-log p of the words of a prompt and its label; of a regression, also the squared error of its value.
 
     The loss of words is averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The squared
@@ -70,7 +69,7 @@ class ClassificationCrossEntropyCriterion(FairseqCriterion):
         """
         if "labels" not in sample:
             raise UserError("--criterion classification_cross_entropy needs labels: --task prompt_classification")
-        features, extra = model(**sample["net_input"], features_only=True)
+        features, extra = output = model(**sample["net_input"], features_only=True)
         target, labels, is_regression = sample["target"], sample["labels"], "is_label" not in sample
         words = losses_of_words(model, (model.decoder.output_layer(features), extra), target, self.padding_idx)
         is_scored = target != self.padding_idx
@@ -79,7 +78,9 @@ class ClassificationCrossEntropyCriterion(FairseqCriterion):
         num_words = int(is_scored.sum())
         size = len(labels) if self.sentence_avg or not num_words else num_words
         words = words.masked_fill(~is_scored, 0).sum(1)
-        attached = self._losses_of_attachments(extra, sample)
+        attached = words.new_zeros(len(labels))
+        if self.attachment_weight or "attachment_scores" in extra:
+            attached = losses_of_attachments("--attachment-weight", output, sample, self.padding_idx)[0].sum(1)
         loss = words + self.attachment_weight * attached
         logged: dict[str, Any] = {"ntokens": sample["ntokens"], "nsentences": len(labels), "sample_size": size}
         if is_regression:
@@ -93,16 +94,6 @@ class ClassificationCrossEntropyCriterion(FairseqCriterion):
             logged |= _counts(label_log_probabilities(model, sample), labels)
         logged |= {"loss": loss.sum().data, "nll_loss": words.sum().data, "attach_loss": attached.sum().data}
         return loss.sum() if reduce else loss, size, {**logged, "words": num_words}
-
-    def _losses_of_attachments(self, extra: dict[str, Any], sample: dict[str, Any]) -> Tensor:
-        """-log p of the attachments of each sentence, (B,); 0 if the model has no head for them."""
-        if "attachment_scores" not in extra:
-            if self.attachment_weight:
-                raise UserError("--attachment-weight needs a model that predicts attachments: pushdown_transformer_lm")
-            return torch.zeros(len(sample["labels"]), device=sample["target"].device)
-        log_probs = attachment_log_probabilities(extra["attachment_scores"], sample["legal_attachments"])
-        losses = -log_probs.gather(2, sample["attachments"].unsqueeze(2)).squeeze(2)
-        return losses.masked_fill(sample["target"] == self.padding_idx, 0).sum(1)
 
     @staticmethod
     def reduce_metrics(logging_outputs: Sequence[dict[str, Any]]) -> None:
@@ -126,11 +117,6 @@ class ClassificationCrossEntropyCriterion(FairseqCriterion):
             classes = sum(name.startswith("_right_") for name in totals)
             for name, percent in (("accuracy", 100), ("f1", 100), ("matthews", 1)):
                 metrics.log_derived(name, partial(_of_counts, name, percent, classes))
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """Whether the logging outputs of workers may be added up before :meth:`reduce_metrics`."""
-        return True
 
 
 def label_log_probabilities(model: Any, sample: dict[str, Any]) -> Tensor:

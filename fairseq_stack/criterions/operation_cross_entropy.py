@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.criterions import register_criterion
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_stack.criterions._words import log_losses, losses_of_words
+from fairseq_stack.criterions._words import SummedCriterion, log_losses, logged_sums, losses_of_words
 from fairseq_stack.errors import UserError
 from fairseq_stack.modules import (
     AutomatonStackAttention,
@@ -35,7 +35,7 @@ class OperationCrossEntropyCriterionConfig(FairseqDataclass):
 
 
 @register_criterion("operation_cross_entropy", dataclass=OperationCrossEntropyCriterionConfig)
-class OperationCrossEntropyCriterion(FairseqCriterion):
+class OperationCrossEntropyCriterion(SummedCriterion):
     """-log p(x) of the words and, times a weight, -log p(R) = log Z - log Z(R), summed over words or sentences.
 
     R are the runs of a nondeterministic stack that take the operations of the gold parse
@@ -69,25 +69,13 @@ class OperationCrossEntropyCriterion(FairseqCriterion):
         operated = _losses_of_operations(stacks, operations_of_parses(sample["attachments"], lengths), lengths)
         loss = words.sum(1) + self.operation_weight * operated
         sample_size = len(target) if self.sentence_avg else sample["ntokens"]
-        logged = {
-            "loss": loss.sum().data,
-            "nll_loss": words.sum().data,
-            "operation_loss": operated.sum().data,
-            "ntokens": sample["ntokens"],
-            "nsentences": len(target),
-            "sample_size": sample_size,
-        }
+        logged = logged_sums(sample, sample_size, loss=loss, nll_loss=words, operation_loss=operated)
         return loss.sum() if reduce else loss, sample_size, logged
 
     @staticmethod
     def reduce_metrics(logging_outputs: Sequence[dict[str, Any]]) -> None:
         """Log the losses of all workers together."""
         log_losses(logging_outputs, "operation_loss")
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """Whether the logging outputs of workers may be added up before :meth:`reduce_metrics`."""
-        return True
 
 
 def operations_of_parses(attachments: Tensor, lengths: Tensor) -> Tensor:
@@ -116,6 +104,8 @@ def _losses_of_operations(stacks: DrivenStacks, steps: Tensor, lengths: Tensor) 
         raise UserError("--criterion operation_cross_entropy needs a nondeterministic stack, such as nd-3-3-5")
     losses = torch.zeros(len(steps), dtype=torch.float64, device=steps.device)
     for stack, inputs in driven:
+        if torch.is_grad_enabled() and not inputs.requires_grad:  # layers run without autograd and again later
+            raise UserError("--criterion operation_cross_entropy does not work with --checkpoint-activations")
         unread = steps.size(1) - inputs.size(1)  # an LSTM does not read the beginning
         try:
             log_probability = operation_log_probability(stack, inputs, steps[:, unread:], lengths - unread)

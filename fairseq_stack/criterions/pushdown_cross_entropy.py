@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_stack.criterions._words import log_losses, losses_of_words
-from fairseq_stack.modules import attachment_log_probabilities
+from fairseq_stack.criterions._words import (
+    SummedCriterion,
+    log_losses,
+    logged_sums,
+    losses_of_attachments,
+    losses_of_words,
+)
 
 SOFTMAXES = ChoiceEnum(["legal", "all"])
 
@@ -36,7 +41,7 @@ class PushdownCrossEntropyCriterionConfig(FairseqDataclass):
 
 
 @register_criterion("pushdown_cross_entropy", dataclass=PushdownCrossEntropyCriterionConfig)
-class PushdownCrossEntropyCriterion(FairseqCriterion):
+class PushdownCrossEntropyCriterion(SummedCriterion):
     """-log p(x_k | x_{<k}, W_{k-1}) and, times a weight, -log p(r_k | x_{<=k}, W_{k-1}), summed over words and ends.
 
     They are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the sum as
@@ -52,29 +57,22 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
         self.eos = task.target_dictionary.eos()
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
-        """The loss, by what it is divided, and what is logged."""
+        """The loss, by what it is divided, and what is logged.
+
+        Raises:
+            UserError: the batch has no parses, or the model has no head for attachments.
+        """
         output = model(**sample["net_input"])
         target = sample["target"]
         words = losses_of_words(model, output, target, self.padding_idx)
-        legal = sample["legal_attachments"] if self.legal_only else None
-        log_probs = attachment_log_probabilities(output[1]["attachment_scores"], legal)
-        is_scored = target != self.padding_idx
-        attached = -log_probs.gather(2, sample["attachments"].unsqueeze(2)).squeeze(2)
-        attached = attached.masked_fill(~is_scored, 0)
+        option = "--criterion pushdown_cross_entropy"
+        attached, log_probs = losses_of_attachments(option, output, sample, self.padding_idx, self.legal_only)
         loss = words + self.attachment_weight * attached
-        is_word = is_scored & (target != self.eos)
+        is_word = (target != self.padding_idx) & (target != self.eos)
         is_right = (log_probs.argmax(2) == sample["attachments"]) & is_word
         sample_size = len(target) if self.sentence_avg else sample["ntokens"]
-        logged = {
-            "loss": loss.sum().data,
-            "nll_loss": words.sum().data,
-            "attach_loss": attached.sum().data,
-            "right": is_right.sum().data,
-            "words": is_word.sum().data,
-            "ntokens": sample["ntokens"],
-            "nsentences": len(target),
-            "sample_size": sample_size,
-        }
+        sums = {"loss": loss, "nll_loss": words, "attach_loss": attached, "right": is_right, "words": is_word}
+        logged = logged_sums(sample, sample_size, **sums)
         return loss.sum() if reduce else loss, sample_size, logged
 
     @staticmethod
@@ -83,8 +81,3 @@ class PushdownCrossEntropyCriterion(FairseqCriterion):
         totals = log_losses(logging_outputs, "attach_loss")
         if words := totals["words"]:
             metrics.log_scalar("attach_accuracy", torch.as_tensor(totals["right"] / words), words, round=4)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """Whether the logging outputs of workers may be added up before :meth:`reduce_metrics`."""
-        return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fairseq.criterions import register_criterion
@@ -15,12 +14,7 @@ from torch import Tensor
 from fairseq_stack.compat.label_smoothed_cross_entropy import negative_log_likelihoods
 
 
-@dataclass
-class TorchCrossEntropyCriterionConfig(LabelSmoothedCrossEntropyCriterionConfig):
-    """The options of fairseq's ``label_smoothed_cross_entropy``."""
-
-
-@register_criterion("torch_cross_entropy", dataclass=TorchCrossEntropyCriterionConfig)
+@register_criterion("torch_cross_entropy", dataclass=LabelSmoothedCrossEntropyCriterionConfig)
 class TorchCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion):
     """Cross-entropy with ``--label-smoothing`` as in ``torch.nn.functional.cross_entropy``.
 

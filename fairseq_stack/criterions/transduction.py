@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.criterions import register_criterion
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+
+from fairseq_stack.criterions._words import SummedCriterion
 
 POSITION_MEAN_SUM, SUM = "position_mean_sum", "sum"
 REDUCTIONS = ChoiceEnum([POSITION_MEAN_SUM, SUM])
@@ -34,7 +36,7 @@ class TransductionCriterionConfig(FairseqDataclass):
 
 
 @register_criterion("transduction", dataclass=TransductionCriterionConfig)
-class TransductionCriterion(FairseqCriterion):
+class TransductionCriterion(SummedCriterion):
     """The cross-entropy of the scored symbols, as Hao et al. (2018) reduce it, and the accuracy.
 
     A symbol is scored if its target is not padding. The gradient is the gradient of the loss of the batch: it is
@@ -85,8 +87,3 @@ class TransductionCriterion(FairseqCriterion):
             accuracy = 100 * total["correct"] / total["scored"]
             metrics.log_scalar("nll_loss", nll_loss, total["scored"], round=3)
             metrics.log_scalar("accuracy", accuracy, total["scored"], round=3)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """Sums over workers are all that is needed."""
-        return True

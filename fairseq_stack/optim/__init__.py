@@ -2,7 +2,7 @@
 
 ``--optimizer torch_adam`` is PyTorch's Adam, with the weight decay in the gradient; ``--lr-scheduler
 validation_plateau`` lowers the learning rate when validations stop improving, wherever in an epoch they are. Both are
-as in the papers' experiments. Each is one file with a dataclass for its options; a new one is imported here.
+as in the papers' experiments. Each is one file; a new one is imported here.
 
 This package imports only :mod:`fairseq_stack.compat`, which must change fairseq before anything is registered, and
 which tells a schedule of each validation (``validate`` in ``compat/fairseq_cli_train.py``).
@@ -12,7 +12,7 @@ from fairseq_stack import compat
 
 compat.apply()
 
-from fairseq_stack.optim.plateau import ValidationPlateau, ValidationPlateauConfig  # noqa: E402
-from fairseq_stack.optim.torch_adam import TorchAdam, TorchAdamConfig  # noqa: E402
+from fairseq_stack.optim.plateau import ValidationPlateau  # noqa: E402
+from fairseq_stack.optim.torch_adam import TorchAdam  # noqa: E402
 
-__all__ = ["TorchAdam", "TorchAdamConfig", "ValidationPlateau", "ValidationPlateauConfig"]
+__all__ = ["TorchAdam", "ValidationPlateau"]

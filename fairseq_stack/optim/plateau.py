@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairseq.optim.lr_scheduler import register_lr_scheduler
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
     ReduceLROnPlateauLRSchedule,
@@ -11,12 +9,7 @@ from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import (
 )
 
 
-@dataclass
-class ValidationPlateauConfig(ReduceLROnPlateauLRScheduleConfig):
-    """The options of fairseq's ``reduce_lr_on_plateau``."""
-
-
-@register_lr_scheduler("validation_plateau", dataclass=ValidationPlateauConfig)
+@register_lr_scheduler("validation_plateau", dataclass=ReduceLROnPlateauLRScheduleConfig)
 class ValidationPlateau(ReduceLROnPlateauLRSchedule):
     """fairseq's ``reduce_lr_on_plateau``, which counts every validation and not only those at the end of an epoch.
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.logging import metrics
+from fairseq.modules.checkpoint_activations import checkpoint_wrapper
 from torch import Tensor, nn
 
 from fairseq_stack.criterions.operation_cross_entropy import OperationCrossEntropyCriterion, operations_of_parses
@@ -117,4 +118,14 @@ def test_a_model_without_such_a_stack() -> None:
     model = Model()
     model.stack = nn.Linear(8, 8)
     with pytest.raises(UserError, match="needs a nondeterministic stack, such as nd-3-3-5"):
+        criterion()(model, sample())
+
+
+def test_recomputed_layers() -> None:
+    """Their inputs have no graph, so the loss would teach the layers below nothing."""
+    model = Model()
+    checkpoint_wrapper(model)
+    with pytest.raises(UserError, match="does not work with --checkpoint-activations"):
+        criterion()(model, sample())
+    with torch.no_grad():
         criterion()(model, sample())

@@ -12,6 +12,7 @@ from fairseq.logging import metrics
 from torch import Tensor
 
 from fairseq_stack.criterions.pushdown_cross_entropy import PushdownCrossEntropyCriterion
+from fairseq_stack.errors import UserError
 from fairseq_stack.ops import legal_attachments
 from tests.helpers import assert_normwise_close
 
@@ -95,3 +96,19 @@ def test_what_is_logged() -> None:
     assert values["loss"] == pytest.approx(float(loss) / 6 / math.log(2), abs=0.0006)
     assert values["nll_loss"] + values["attach_loss"] == pytest.approx(values["loss"], abs=0.002)
     assert values["ppl"] == pytest.approx(2 ** values["nll_loss"], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("missing", "problem"),
+    [
+        ("attachments", "needs parses: --task pushdown_language_modeling"),
+        ("attachment_scores", "needs a model that predicts attachments: pushdown_transformer_lm"),
+    ],
+)
+def test_errors(missing: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batch = Model(), sample()
+    batch.pop(missing, None)
+    if missing == "attachment_scores":
+        monkeypatch.setattr(model, "forward", lambda: (model.words, {}))
+    with pytest.raises(UserError, match=f"^--criterion pushdown_cross_entropy {problem}$"):
+        criterion()(model, batch)

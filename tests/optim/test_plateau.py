@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import torch
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
+from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRScheduleConfig
 from omegaconf import OmegaConf
 from torch import nn
 
-from fairseq_stack.optim import ValidationPlateau, ValidationPlateauConfig
+from fairseq_stack.optim import ValidationPlateau
 
 LOSSES = [3.0, 2.0, 2.0, 1.9999, 2.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5]
 
@@ -19,7 +20,7 @@ def scheduler(**options: Any) -> ValidationPlateau:
     optimizer = FairseqAdam(
         OmegaConf.structured(FairseqAdamConfig(lr=[0.1], tpu=False)), [nn.Parameter(torch.zeros(1))]
     )
-    config = ValidationPlateauConfig(lr=[0.1], maximize_best_checkpoint_metric=False, **options)
+    config = ReduceLROnPlateauLRScheduleConfig(lr=[0.1], maximize_best_checkpoint_metric=False, **options)
     return ValidationPlateau(OmegaConf.structured(config), optimizer)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
-from fairseq.optim.adam import FairseqAdam
+from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from omegaconf import OmegaConf
 from torch import nn
 
-from fairseq_stack.optim import TorchAdam, TorchAdamConfig
+from fairseq_stack.optim import TorchAdam
 
 OPTIONS = {"lr": [0.01], "weight_decay": 0.1, "tpu": False}
 
@@ -16,7 +16,7 @@ def trained(kind: type[FairseqAdam], decay: float, penalty: float = 0.0) -> torc
     """Parameters after five updates on a loss, with an L2 penalty on request."""
     torch.manual_seed(0)
     weight = nn.Parameter(torch.randn(3, 4, dtype=torch.float64))
-    optimizer = kind(OmegaConf.structured(TorchAdamConfig(**{**OPTIONS, "weight_decay": decay})), [weight])
+    optimizer = kind(OmegaConf.structured(FairseqAdamConfig(**{**OPTIONS, "weight_decay": decay})), [weight])
     for _ in range(5):
         loss = weight.sin().sum() + penalty / 2 * weight.square().sum()
         optimizer.zero_grad()
