@@ -230,6 +230,8 @@ class DeltaAttention(StatefulAttention):
 
     def updates(self, inputs: Tensor, state: DeltaState) -> tuple[Updates, tuple[Tensor, Tensor, Tensor]]:
         """What inputs (B, n, d_model) write and ask after a state, and the last inputs of its convolutions."""
+        if len(inputs) != len(state.queries):
+            raise ValueError(f"inputs: expected {len(state.queries)} rows, as the state has, got {len(inputs)}")
         queries, queries_before = self.query_convolution(self.queries(inputs), state.queries)
         keys, keys_before = self.key_convolution(self.keys(inputs), state.keys)
         values, values_before = self.value_convolution(self.values(inputs), state.values)

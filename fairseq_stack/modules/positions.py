@@ -88,6 +88,6 @@ def sinusoids(length: int, embedding_dim: int) -> Tensor:
 def halved_sinusoids(length: int, embedding_dim: int) -> Tensor:
     """fairseq's encodings of positions 0..length-1, (length, embedding_dim): sines, then cosines, in float32."""
     half = embedding_dim // 2
-    frequencies = torch.exp(torch.arange(half, dtype=torch.float) * -(math.log(10000) / (half - 1)))
+    frequencies = torch.exp(torch.arange(half, dtype=torch.float) * -(math.log(10000) / max(half - 1, 1)))
     angles = torch.arange(length, dtype=torch.float).unsqueeze(1) * frequencies
     return pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, embedding_dim % 2))

@@ -88,7 +88,7 @@ class SuperpositionStackAttention(StackAttention):
     ) -> tuple[Tensor, SuperpositionStackState]:
         weights, values = self.arguments(actions, values)
         batch_size, length, _ = values.shape
-        begins = length > 0 and state.elements.size(1) == 0 and state.marks is None
+        begins = length > 0 and state.elements.shape[:2] == (batch_size, 0) and state.marks is None
         if not begins or not bool(weights.isfinite().all() & values.isfinite().all()):
             return super().extend_readings(actions, values, state)
         # Pops bring the elements of the last stack to the top, one after the other.

@@ -16,6 +16,7 @@ from fairseq_stack.networks.initialization import initialize_lstm
 from fairseq_stack.networks.options import LSTMOptions
 from fairseq_stack.networks.recurrences import Groups, Unread, extend
 from fairseq_stack.networks.vocabulary import OneHot, Output, table
+from fairseq_stack.ops._states import Rows
 
 
 class ReadsSequences:
@@ -53,10 +54,13 @@ class ReadsSequences:
 
         The outputs are y_0..y_{n-1}, where y_0 stands for the first token, or y_1..y_n if that is read.
         """
-        read = tokens[:, 1:] if self.first is None else tokens.index_fill(1, tokens.new_zeros(1), self.first)
+        length = tokens.size(1)
+        beginning = tokens.new_zeros(min(length, 1))
+        read = tokens[:, 1:] if self.first is None else tokens.index_fill(1, beginning, self.first)
         features, state = self.lstm(self.embed(read), return_state=return_state)
         if self.first is None:
-            features = torch.cat([self.lstm.initial_output(len(tokens)).unsqueeze(1).to(features), features], 1)
+            first = self.lstm.initial_output(len(tokens)).unsqueeze(1).to(features)
+            features = torch.cat([first, features], 1)[:, :length]
         return features, state
 
     def embed(self, tokens: Tensor) -> Tensor:
@@ -81,11 +85,8 @@ def build_lstm(options: Any, input_size: int) -> StackLSTM:
     )
 
 
-class _Beginning:
+class _Beginning(Rows):
     """The state before the first token, which is read in another way than those after it."""
-
-    def reorder(self, index: Tensor) -> _Beginning:
-        return self
 
 
 class LSTMDecoder(ReadsSequences, nn.Module):

@@ -57,6 +57,10 @@ class Groups:
         """The states of the rows that ``index`` lists; rows may be left out, repeated and permuted."""
         return Groups(tuple(group for before in self.groups for group in _reordered(before, index)))
 
+    def detach(self) -> Groups:
+        """The same states, through which no gradients flow to the tokens before."""
+        return Groups(tuple(Group(rows, state.detach()) for rows, state in self.groups))
+
 
 def extend(
     step: Extend,

@@ -112,7 +112,8 @@ class Side(nn.Module):
         if counts is not None:
             positions = positions + counts.unsqueeze(1)
         # With no more columns than positions, no sequence can be too long, and the data need not be looked at.
-        if length + tokens.size(1) > self.max_positions and positions.max() >= self.max_positions:
+        might_be_too_long = tokens.size(1) > 0 and length + tokens.size(1) > self.max_positions
+        if might_be_too_long and positions.max() >= self.max_positions:
             raise ValueError(
                 f"tokens: expected at most {self.max_positions} symbols in a sequence ({self.max_positions_name}), got "
                 f"{int(positions.max()) + 1}"

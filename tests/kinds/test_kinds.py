@@ -19,6 +19,7 @@ from fairseq_stack.compat.checkpoint_utils import is_uninitialised
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, kinds, register
 from fairseq_stack.models.transformer.transformer_options import settle_layers
+from fairseq_stack.networks import TransformerOptions
 from tests.commands.running import REPOSITORY, Ending, Server
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import (
@@ -57,6 +58,15 @@ FIRST = [
 ]
 EVERY_LAYER = ",".join(["sdpa", *map(str, FIRST)])
 EVERY_STACK = "+".join(str(layer) for layer in FIRST if layer.kind.recurrent)
+
+
+@pytest.mark.parametrize("layer", FIRST, ids=str)
+def test_states_of_other_rows(layer: Layer) -> None:
+    sublayer = layer.build(8, TransformerOptions())
+    state = sublayer.initial_state(2)
+    for read, shape in ((sublayer.step, (3, 8)), (sublayer.extend, (3, 5, 8))):
+        with pytest.raises(ValueError, match="expected"):
+            read(torch.randn(shape), state)
 
 
 @pytest.mark.parametrize(

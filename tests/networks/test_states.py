@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -142,6 +143,33 @@ def test_gradients_flow_through_states(name: str) -> None:
         loss = logits[tokens.ne(PAD)].log_softmax(-1)[:, 5].sum()
         found.append(torch.cat([x.flatten() for x in torch.autograd.grad(loss, parameters, materialize_grads=True)]))
     assert_normwise_close(found[1], found[0], 1e-11)
+
+
+def tensors(state: Any) -> Iterator[Tensor]:
+    """What a state holds."""
+    if isinstance(state, Tensor):
+        yield state
+    elif isinstance(state, tuple) or hasattr(state, "__dict__"):
+        for item in state if isinstance(state, tuple) else vars(state).values():
+            yield from tensors(item)
+
+
+@each_model
+def test_no_gradient_flows_through_detached_states(name: str) -> None:
+    model, tokens = MODELS[name](), batch(6, 6, 3, left=True)
+    _, state = in_pieces(model, tokens, 4, 6)
+    detached = state.detach()
+    assert any(x.requires_grad for x in tensors(state)) and not any(x.requires_grad for x in tensors(detached))
+    assert torch.equal(model.extend(tokens[:, 6:], detached)[0], model.extend(tokens[:, 6:], state)[0])
+
+
+@torch.no_grad()
+@each_model
+def test_nothing_is_read(name: str) -> None:
+    model, tokens = MODELS[name](), batch(6, 4, left=True)
+    assert model(tokens[:, :0]).shape == (2, 0, VOCAB_SIZE)
+    pieces, _ = in_pieces(model, tokens, 0, 4, 4, 7)
+    assert_same(pieces, model(tokens), tokens)
 
 
 @torch.no_grad()
