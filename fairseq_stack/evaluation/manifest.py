@@ -27,7 +27,15 @@ def corpus_at(folder: Path) -> tuple[Path, Path | None]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest in a folder; empty if there is none."""
+    """The manifest in a folder; empty if there is none.
+
+    Raises:
+        UserError: the file is damaged.
+    """
     path = folder / MANIFEST_NAME
-    content: dict[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
-    return content
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(read_text(path)))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{path} is not a manifest of fairseq-stack prepare: {error}") from error

@@ -64,10 +64,14 @@ def read_prompts(folder: Path) -> Prompts:
     Raises:
         UserError: the folder holds no such corpus.
     """
+    expected = "expected a corpus of fairseq-stack prepare classification"
     roots = [root for root in (folder, folder.absolute().parent) if (root / TASK).is_file()]
     if not roots:
-        raise UserError(f"{folder} has no {TASK}: expected a corpus of fairseq-stack prepare classification")
-    content = json.loads(read_text(roots[0] / TASK))
-    labels = content["labels"]
-    tokens = None if labels is None else {name: tuple(of_it) for name, of_it in labels.items()}
-    return Prompts(roots[0], content["task"], tokens)
+        raise UserError(f"{folder} has no {TASK}: {expected}")
+    try:
+        content = json.loads(read_text(roots[0] / TASK))
+        labels = content["labels"]
+        tokens = None if labels is None else {name: tuple(of_it) for name, of_it in labels.items()}
+        return Prompts(roots[0], content["task"], tokens)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{roots[0] / TASK} is of another corpus or damaged ({error!r}): {expected}") from error

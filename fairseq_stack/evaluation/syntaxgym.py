@@ -96,7 +96,7 @@ def read_suite(path: Path) -> Suite:
     """
     try:
         suite = _suite(json.loads(read_text(path)))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise UserError(f"{path} is not a test suite of SyntaxGym: {error!r}") from error
     for item in suite.items:
         _require_regions(path, suite, item)
@@ -107,6 +107,8 @@ def _suite(content: Any) -> Suite:
     name, metric = content["meta"]["name"], content["meta"].get("metric", SUM)
     if metric not in METRICS:
         raise ValueError(f"the metric must be one of {', '.join(METRICS)}, got {metric!r}")
+    if not (content["predictions"] and content["items"]):
+        raise ValueError("expected at least one prediction and one item")
     return Suite(
         name=name,
         category=next((category for category, suites in CATEGORIES.items() if name in suites), None),

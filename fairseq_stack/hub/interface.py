@@ -63,7 +63,7 @@ class Hub(GeneratorHubInterface):
 
     def as_language_model(self) -> LanguageModelHub:
         """The hub as a language model of strings, from the first symbol to the end. Raises UserError if it is none."""
-        raise UserError("the checkpoint holds a translation model; expected a language model")
+        raise UserError("the checkpoint holds no language model, but one that maps sources to targets")
 
     def encode(self, sentence: str) -> Tensor:
         """The tokens of a sentence of the source language (of the language, for a language model) and ``</s>``."""

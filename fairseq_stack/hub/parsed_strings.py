@@ -58,8 +58,8 @@ def require_parses(hub: Hub) -> LanguageModelHub:
     """
     if not isinstance(hub, LanguageModelHub) or not hub.parses_sentences:
         raise UserError(
-            "the checkpoint holds no model that parses: expected pushdown_transformer_lm, or --best-runs and a model "
-            "with a nondeterministic stack"
+            "the checkpoint holds no model that parses: expected pushdown_transformer_lm; for a "
+            "nondeterministic stack, evaluate-pushdown has --best-runs"
         )
     network_of(hub)
     return hub

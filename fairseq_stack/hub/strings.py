@@ -136,14 +136,15 @@ def draw_strings(hub: LanguageModelHub, number: int, *, max_length: int, seed: i
     Raises:
         UserError: the model does not accept strings of ``max_length``, or computes a probability that is not a number.
     """
+    if number == 0:
+        return []
     if max_length >= hub.max_positions:
         raise UserError(
             f"samples of {max_length:,} symbols and an end are too long: the model accepts {hub.max_positions:,} tokens"
         )
     generator = torch.Generator().manual_seed(seed)
     places = torch.rand(number, max_length + 1, dtype=torch.float64, generator=generator)
-    parts = places.split(batch_size) if number else ()
-    return [sample for part in parts for sample in _draw(hub, part.to(hub.device))]
+    return [sample for part in places.split(batch_size) for sample in _draw(hub, part.to(hub.device))]
 
 
 def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:

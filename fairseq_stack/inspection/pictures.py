@@ -30,7 +30,7 @@ from fairseq_stack.plots.stack_drawings import (
     name_cells,
     width_for,
 )
-from fairseq_stack.plots.style import figure, grid, require_matplotlib
+from fairseq_stack.plots.style import figure, grid
 
 if TYPE_CHECKING:  # they need fairseq
     from fairseq_stack.inspection.operations import MeanOperations
@@ -88,7 +88,6 @@ class Picture:
 
 def draw_all_weights(stacks: Sequence[InspectedStack], path: Path, title: str = "") -> None:
     """A panel for each stack: rows are readings, columns pushed vectors; the largest weight of a row is outlined."""
-    require_matplotlib()
     longest = max(len(stack.inputs) for stack in stacks)
     side = min(4 + 0.15 * longest, 20)
     size = ((side + 1) * len(stacks), side)
@@ -129,7 +128,6 @@ def draw_transitions(stacks: Sequence[InspectedStack], least: float, path: Path,
 
 
 def _draw_panels(panels: Sequence[_Panel], path: Path, title: str) -> None:
-    require_matplotlib()
     heights = [panel.height for panel in panels]
     size = width_for(max(len(panel.stack.inputs) for panel in panels)) + 1.5, sum(heights)
     with figure(path, len(panels), 1, size, heights=heights, title=title) as drawn:
@@ -202,7 +200,6 @@ def draw_mean_operations(stacks: Sequence[MeanOperations], path: Path, title: st
 
     Symbols at which it does the same are next to each other.
     """
-    require_matplotlib()
     symbols = [stack.symbols[:MOST_COLUMNS] for stack in stacks]
     heights = [1.9 + 0.09 * max(map(len, shown)) for shown in symbols]
     size = width_for(max(map(len, symbols))) + 1.5, sum(heights)
@@ -224,7 +221,6 @@ def _by_operation(means: Sequence[float]) -> tuple[int, float]:
 
 def draw_runs(stacks: Sequence[InspectedStack], path: Path, title: str = "") -> list[str]:
     """The best runs of each automaton, as stacks that grow and shrink; what each is called, with its share."""
-    require_matplotlib()
     automata = [stack for stack in stacks if isinstance(stack, InspectedAutomaton)]
     runs = [(stack, number) for stack in automata for number in range(len(stack.runs))]
     if not runs:
@@ -274,7 +270,6 @@ def draw_readings(stacks: Sequence[Readings], by: Named, path: Path, title: str 
         path: the file to write.
         title: what the picture says.
     """
-    require_matplotlib()
     legend = {"input": "last input", "prediction": "predicted with it"}[by]
     rows, columns = grid(len(stacks))
     with figure(path, rows, columns, (6.2 * columns, 4.6 * rows), title=title) as panels:

@@ -175,8 +175,8 @@ def draw_weights(
     """Weights between 0 and 1 as colours, (rows, columns), with a scale next to them that has the label."""
     image = axes.imshow(weights, cmap="viridis", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
     size = 8 if len(rows) <= 22 else 6
-    axes.set_xticks(range(len(columns)), columns, fontsize=size, rotation=90)
-    axes.set_yticks(range(len(rows)), rows, fontsize=size)
+    axes.set_xticks(range(len(columns)), map(literal, columns), fontsize=size, rotation=90)
+    axes.set_yticks(range(len(rows)), map(literal, rows), fontsize=size)
     axes.tick_params(length=0)
     axes.figure.colorbar(image, ax=axes, label=label)
 

@@ -127,8 +127,10 @@ def figure(
         title: what the figure says, above all panels; ``$`` begins a formula.
 
     Raises:
+        MissingPackage: matplotlib is not installed.
         UserError: ``path`` cannot be written.
     """
+    require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 

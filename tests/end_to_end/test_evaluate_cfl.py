@@ -168,12 +168,13 @@ def test_mistakes(
     for arguments, message in (
         ((checkpoint, "--data", long), "string 1 has 99 symbols and an end; the model accepts 50 tokens"),
         ((checkpoint, "--data", corpus, "--sample-length", 50), "samples of 50 symbols and an end are too long"),
-        ((translation_model, "--data", dyck), "holds a translation model; expected a language model"),
+        ((translation_model, "--data", dyck), "holds no language model, but one that maps sources to targets"),
         ((tmp_path / "bos", "--data", corpus), "the model was trained with --add-bos-token"),
     ):
         capsys.readouterr()
         evaluate(*arguments, code=2)
         assert message in capsys.readouterr().err.splitlines()[-1]
+    evaluate(checkpoint, "--data", corpus, "--sample-length", 50, "--samples", 0)
 
 
 @with_one_model

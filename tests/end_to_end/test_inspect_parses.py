@@ -105,6 +105,7 @@ def test_unknown_words_are_named(pushdown_model: Path, tmp_path: Path, capsys: p
 MISTAKES: list[tuple[list[Any], str]] = [
     (["--show", "runs"], "--show runs: expected one of tape, tree, attention for a model that parses"),
     (["--layer", "all"], "--layer: a model that parses has one stack tape and no translation; leave it out"),
+    (["--after", "a"], "--after: a model that parses has one stack tape and no translation; leave it out"),
     (["--runs", 2], "--runs 2: --show tape draws the best parse only"),
     (["--beam", 0], "--beam must be at least 1, got 0"),
     (["--beam", 2, "--tree", "a b c d a"], "--tree and --beam cannot be combined"),

@@ -135,6 +135,8 @@ def test_sentences_end_with_one_full_stop() -> None:
         ),
         ({"predictions": [{"formula": "(1;%a%)"}]}, " is not a test suite of SyntaxGym: ValueError("),
         ({"items": [{"item_number": 1}]}, " is not a test suite of SyntaxGym: KeyError('conditions')"),
+        ({"predictions": []}, " is not a test suite of SyntaxGym: ValueError('expected at least one prediction"),
+        ({"region_meta": []}, " is not a test suite of SyntaxGym: AttributeError("),
         ({"meta": {"name": "x", "metric": "max"}}, ' is not a test suite of SyntaxGym: ValueError("the metric must be'),
     ],
 )

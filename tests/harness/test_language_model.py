@@ -118,7 +118,7 @@ def test_a_context_that_ends_within_a_token(monkeypatch: pytest.MonkeyPatch) -> 
     ("name", "message"),
     [
         ("pushdown-dyck", "holds a model that parses"),
-        ("tf-nd-nested-translation", "holds a translation model"),
+        ("tf-nd-nested-translation", "holds no language model"),
         ("none", "does not exist"),
     ],
 )

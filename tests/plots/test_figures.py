@@ -41,9 +41,9 @@ def test_curves_and_weights(tmp_path: Path) -> None:
         lines = panels[0, 1].get_lines()
         assert {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in lines} == curves
         axes = panels[0, 0]
-        draw_weights(axes, weights, rows=("a", "b"), columns=("x", "y", "z"))
+        draw_weights(axes, weights, rows=("a", "b"), columns=("x", "$y^$", "z"))  # not a formula
         assert axes.images[0].get_array().tolist() == weights
-        assert [label.get_text() for label in axes.get_xticklabels()] == ["x", "y", "z"]
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["x", r"\$y^\$", "z"]
         assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
 
 

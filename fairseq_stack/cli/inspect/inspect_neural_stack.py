@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from fairseq_stack.hub.interface import TransductionHub
     from fairseq_stack.inspection.neural_stack import StackRun
 
-OF_OTHER_MODELS = {"translation": None, "layer": None, "show": None, "runs": 1}
+OF_OTHER_MODELS = {
+    **dict.fromkeys(("translation", "layer", "show", "after")),
+    **{"runs": 1, "least": 0.1, "by": "input"},
+}
 """Options that a neural stack does not have, and their defaults."""
 
 
@@ -40,10 +43,9 @@ def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict
 
 def draw_run(run: StackRun, path: Path, title: str) -> None:
     """Draw strengths, vectors and readings as colours, a column for each step; and the positions of buffers."""
-    from fairseq_stack.plots.panels import draw_curves, draw_weights
-    from fairseq_stack.plots.style import figure, require_matplotlib
+    from fairseq_stack.plots.panels import draw_curves, draw_weights, literal
+    from fairseq_stack.plots.style import figure
 
-    require_matplotlib()
     numbers = [str(step) for step in range(1, len(run.pops) + 1)]
     steps, axis = (list(run.inputs), "input") if run.buffers is None else (numbers, "time step")
     strengths = {"pop": run.pops, "push": run.pushes}
@@ -55,7 +57,7 @@ def draw_run(run: StackRun, path: Path, title: str) -> None:
     with figure(path, rows=count, columns=1, size=size, title=title) as panels:
         first, *others = panels[:, 0]
         draw_weights(first, list(strengths.values()), rows=list(strengths), columns=steps, label="strength")
-        first.set(title=f"output: {' '.join(run.outputs)}", xlabel=axis)
+        first.set(title=literal(f"output: {' '.join(run.outputs)}"), xlabel=axis)
         for axes, (name, vectors) in zip(others, sides.items(), strict=False):
             components = [str(component) for component in range(1, len(vectors[0]) + 1)]
             draw_weights(axes, list(zip(*vectors, strict=True)), rows=components, columns=steps, label="value")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_stack.cli.arguments import add_number
 from fairseq_stack.errors import UserError
 from fairseq_stack.plots.style import FORMATS as PICTURES
-from fairseq_stack.plots.style import figure, require_matplotlib
+from fairseq_stack.plots.style import figure
 
 from .sentence_options import say_unknown, text_of
 
@@ -22,7 +22,7 @@ SHOWN = ("tape", "tree", "attention")
 FORMATS = (".json", *PICTURES, ".txt")
 OF_PARSES = ("tree", "beam", "verb", "subject", "distractors")
 """Options that other models do not have."""
-OF_OTHER_MODELS = {"translation": None, "layer": None, "least": 0.1}
+OF_OTHER_MODELS = {"translation": None, "layer": None, "least": 0.1, "after": None, "by": "input"}
 """Options that a model that parses does not have, and their defaults."""
 
 
@@ -147,7 +147,6 @@ def draw_tape_of(sentence: InspectedSentence, path: Path, title: str) -> None:
     """Draw the stack tape of the best parse."""
     from fairseq_stack.plots.parse_drawings import draw_tape, width_of
 
-    require_matplotlib()
     (parse,) = sentence.parses
     words = parse.tokens[1:]
     rows = [row[1 : t + 1] for t, row in enumerate(parse.tape.tolist())][1:]
@@ -163,7 +162,6 @@ def draw_trees(sentence: InspectedSentence, path: Path, title: str) -> None:
     """Draw each parse as a tree, the best one on top."""
     from fairseq_stack.plots.parse_drawings import draw_tree, tree_size
 
-    require_matplotlib()
     sizes = [tree_size(parse.tokens[1:], parse.attachments[1:]) for parse in sentence.parses]
     heights = [height + 0.4 for _, height in sizes]
     size = max(width for width, _ in sizes), sum(heights)
@@ -179,7 +177,6 @@ def draw_attention_of(sentence: InspectedSentence, roles: Mapping[str, Sequence[
     from fairseq_stack.plots.parse_drawings import draw_attention, width_of
     from fairseq_stack.plots.stack_drawings import draw_shares, width_for
 
-    require_matplotlib()
     (parse,) = sentence.parses
     weights, tokens = parse.mean_attention(), parse.tokens
     longest = max(map(width_of, tokens))
