@@ -140,7 +140,6 @@ setup(
         "plots": PLOTS,
         "experiments": EXPERIMENTS,
         "penn": PENN,
-        "docs": ["mkdocs-material>=9.5", "mkdocstrings[python]>=1.0"],
         # Without fairseq, which scripts/setup.sh adds: "fairseq" or "ve-fairseq".
         "dev": [
             *HUGGINGFACE,

@@ -26,8 +26,8 @@ from .evaluation import add_intervals, add_outputs, add_split, intervals_of, rep
 
 if TYPE_CHECKING:
     from fairseq_stack.evaluation.parsed_corpus import ParsedCorpus
+    from fairseq_stack.evaluation.pushdown import ScoredParse
     from fairseq_stack.hub.interface import LanguageModelHub
-    from fairseq_stack.hub.parsed_strings import Scored
 
 BEAM, GREATEST_BEAM = 10, 10_000
 
@@ -114,7 +114,7 @@ def _score(hub: LanguageModelHub, corpus: ParsedCorpus, args: argparse.Namespace
     attachments = read_attachments(corpus.attachments, [len(string) + 1 for string in strings])
     choices = [symbol for symbol in hub.tgt_dict.symbols if symbol.endswith(")")] if corpus.has_brackets else None
     options = {"max_tokens": args.max_tokens, "choices": choices}
-    scored: Iterator[tuple[int, Scored | None, Scored | None]]
+    scored: Iterator[tuple[int, ScoredParse | None, ScoredParse | None]]
     if beam is None:
         scored = score_best_runs(hub, strings, **options)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from fairseq_stack.files import read_lines
@@ -55,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     model = on_device(load_language_model(args), args)
     scored = surprisals(
         model,
-        _standard_input() if sentences is None else sentences,
+        (line.rstrip("\n") for line in sys.stdin) if sentences is None else sentences,
         correct_word_ends=args.correct_word_ends,
         telescoping=args.telescoping,
         **sizes(args),
@@ -74,8 +73,3 @@ def run(args: argparse.Namespace) -> int:
     if unknown:
         say(f"unknown words: {unknown:,} (is_unk is 1; the model reads <unk> for such a word)")
     return 0
-
-
-def _standard_input() -> Iterator[str]:
-    for line in sys.stdin:
-        yield line.rstrip("\n")

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from fairseq_stack_preprocess.cfl.bounded_dyck import attachments
 
@@ -16,24 +16,23 @@ from .results import Estimate, ResultWithIntervals, Row
 from .unlabelled_f1 import span_counts
 
 
-class ScoredParse(Protocol):
-    """What a model says about a sentence of n words, with its gold parse or with its own."""
+@dataclass(frozen=True)
+class ScoredParse:
+    """What a model says about a string of n words, with its gold parse, the parses of a beam, or the best run.
 
-    @property
-    def nats(self) -> float:
-        """-log p of the words and the end."""
+    Attributes:
+        nats: -log p of the words and the end; with a beam, of the sum over its parses.
+        attachments: what the model finds that each word attaches to, n: after the gold parse of what is before the
+            word, or in the best parse of the beam, or in the parse of the best run.
+        choices: the most probable one of some symbols at the place of each word and of the end, n + 1, where the parses
+            in a beam have their weights; None if there are no symbols to choose between.
+        is_tree: whether the best parse of the beam, or of the best run, is one tree; None with the gold parse.
+    """
 
-    @property
-    def attachments(self) -> Sequence[int]:
-        """What the model finds that each word attaches to."""
-
-    @property
-    def choices(self) -> Sequence[str] | None:
-        """The closing bracket that the model finds the most probable at the place of each word and of the end."""
-
-    @property
-    def is_tree(self) -> bool | None:
-        """Whether its own parse is one tree."""
+    nats: float
+    attachments: Sequence[int]
+    choices: Sequence[str] | None
+    is_tree: bool | None
 
 
 @dataclass(frozen=True)

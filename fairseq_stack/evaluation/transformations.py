@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
@@ -126,20 +126,20 @@ def deciding_word(task: Task, pair: Pair) -> DecidingWord | None:
     return DecidingWord(place, rivals[pair.target[place]])
 
 
-class AnswerScore(Protocol):
-    """What a model says about an answer of n words."""
+@dataclass(frozen=True)
+class AnswerScore:
+    """What a model says about an answer of n words.
 
-    @property
-    def log_probabilities(self) -> Sequence[float]:
-        """(n + 1,), of the words and the end, each after those before it, in nats."""
+    Attributes:
+        log_probabilities: (n + 1,), of the words and the end, each after those before it, in nats.
+        is_best: (n + 1,), whether the model finds none more probable, padding left out. If all are the best, a greedy
+            search writes the answer.
+        rivals: the log-probabilities of the rivals of a deciding word.
+    """
 
-    @property
-    def is_best(self) -> Sequence[bool]:
-        """(n + 1,), whether the model finds none more probable."""
-
-    @property
-    def rivals(self) -> Sequence[float]:
-        """The log-probability of each rival of a deciding word."""
+    log_probabilities: Sequence[float]
+    is_best: Sequence[bool]
+    rivals: Sequence[float]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.transformations import AnswerScore
 from fairseq_stack.hub.batches import batches_of_lengths, require_lengths
 from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub, TranslationHub
 from fairseq_stack.hub.strings import at_targets
@@ -40,22 +41,6 @@ class Answer:
     words: Sequence[str]
     place: int = 0
     rivals: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class AnswerScore:
-    """What a model says about an answer of n words.
-
-    Attributes:
-        log_probabilities: (n + 1,), of the words and the end, each after those before it, in nats.
-        is_best: (n + 1,), whether the model finds none more probable, padding left out. If all are the best, a greedy
-            search writes the answer.
-        rivals: the log-probabilities of the rivals at their place.
-    """
-
-    log_probabilities: Sequence[float]
-    is_best: Sequence[bool]
-    rivals: Sequence[float]
 
 
 def require_answers(hub: Hub) -> AnsweringHub:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.evaluation.pushdown import ScoredParse
 from fairseq_stack.hub.batches import batches_of_lengths
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.parse_beams import network_of
@@ -29,25 +29,6 @@ from fairseq_stack.modules import (
 from fairseq_stack.ops import legal_attachments, stack_tape
 from fairseq_stack_preprocess.trees.operations import TreeOperation, is_tree, spans_of_operations
 from fairseq_stack_preprocess.trees.spans import attachments as attachments_of
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What a model says about a string of n words, with its gold parse, the parses of a beam, or the best run.
-
-    Attributes:
-        nats: -log p of the words and the end; with a beam, of the sum over its parses.
-        attachments: what the model finds that each word attaches to, n: after the gold parse of what is before the
-            word, or in the best parse of the beam, or in the parse of the best run.
-        choices: the most probable one of some symbols at the place of each word and of the end, n + 1, where the parses
-            in a beam have their weights; None if there are no symbols to choose between.
-        is_tree: whether the best parse of the beam, or of the best run, is one tree; None with the gold parse.
-    """
-
-    nats: float
-    attachments: list[int]
-    choices: list[str] | None
-    is_tree: bool | None
 
 
 def require_parses(hub: Hub) -> LanguageModelHub:
@@ -74,7 +55,7 @@ def score_parses(
     beam_size: int,
     max_tokens: int,
     choices: Sequence[str] | None = None,
-) -> Iterator[tuple[int, Scored, Scored | None]]:
+) -> Iterator[tuple[int, ScoredParse, ScoredParse | None]]:
     """Yield for each string its position and its scores with the gold parse and with a beam, shorter strings first.
 
     Args:
@@ -130,7 +111,7 @@ def best_parses(
 @torch.no_grad()
 def score_best_runs(
     hub: Hub, strings: Sequence[Sequence[str]], *, max_tokens: int, choices: Sequence[str] | None = None
-) -> Iterator[tuple[int, None, Scored]]:
+) -> Iterator[tuple[int, None, ScoredParse]]:
     """The same with the best run of a nondeterministic stack as the parse, and no scores with the gold parse.
 
     The tree of the best run is the one that :mod:`fairseq_stack_preprocess.trees.operations` describes. It is the best
@@ -159,7 +140,7 @@ def score_best_runs(
             words = len(strings[number])
             found = _best_tree(stack, of_stack, words)
             attached = attachments_of(spans_of_operations(found), words)
-            scored = Scored(of_string, attached, _chosen(hub, log_next, indices), is_tree(found))
+            scored = ScoredParse(of_string, attached, _chosen(hub, log_next, indices), is_tree(found))
             _check_probabilities(number, scored)
             yield number, None, scored
 
@@ -189,7 +170,7 @@ def _batches(
         yield batch, torch.stack([tokens[number] for number in batch]).to(hub.device)
 
 
-def _check_probabilities(number: int, *scored: Scored | None) -> None:
+def _check_probabilities(number: int, *scored: ScoredParse | None) -> None:
     if not all(each is None or math.isfinite(each.nats) for each in scored):
         raise UserError(f"the model's probability of string {number + 1} is 0 or not a number")
 
@@ -204,7 +185,7 @@ def _encoded(hub: LanguageModelHub, string: Sequence[str], number: int) -> Tenso
 
 def _with_gold_parses(
     hub: LanguageModelHub, targets: Tensor, attached: Tensor, choices: Tensor | None
-) -> Iterator[Scored]:
+) -> Iterator[ScoredParse]:
     """The scores of strings (B, n + 1), the end included, with their attachments (B, n)."""
     before = pad(attached, (1, 0))  # Token 0 is ROOT.
     (model,) = hub.models
@@ -214,14 +195,18 @@ def _with_gold_parses(
     nats = -log_words.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1)
     columns = (nats.tolist(), log_attached.argmax(2)[:, :-1].tolist(), log_words)
     for of_string, best, log_next in zip(*columns, strict=True):
-        yield Scored(of_string, best, _chosen(hub, log_next, choices), None)
+        yield ScoredParse(of_string, best, _chosen(hub, log_next, choices), None)
 
 
-def _with_beams(hub: LanguageModelHub, targets: Tensor, beam_size: int, choices: Tensor | None) -> Iterator[Scored]:
+def _with_beams(
+    hub: LanguageModelHub, targets: Tensor, beam_size: int, choices: Tensor | None
+) -> Iterator[ScoredParse]:
     network = network_of(hub)
     for parses in parse_all(network, targets[:, :-1], beam_size=beam_size, keep_next_words=choices is not None):
         chosen = _chosen(hub, parses.next_words, choices)
-        yield Scored(-float(parses.log_probability), parses.attachments[0].tolist(), chosen, bool(parses.are_trees[0]))
+        yield ScoredParse(
+            -float(parses.log_probability), parses.attachments[0].tolist(), chosen, bool(parses.are_trees[0])
+        )
 
 
 def _chosen(hub: LanguageModelHub, log_next: Tensor | None, choices: Tensor | None) -> list[str] | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .panels import literal
-from .style import STYLES
+from .style import style
 
 LONG_LABEL = 4
 """Labels of more characters are turned, and left out in cells."""
@@ -106,19 +106,14 @@ def _draw_cells(axes: Any, places: Sequence[tuple[int, int]], colour: int, edge:
     corners = [(-0.45, 0), (0.45, 0), (0.45, 1), (-0.45, 1), (-0.45, 0)]
     vertices = [(x + right, y + up) for x, y in places for right, up in corners]
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(places)
-    face, hatch = _pale(STYLES[colour % len(STYLES)]["color"]), HATCHES[colour % len(HATCHES)]
-    axes.add_patch(PathPatch(Path(vertices, codes), facecolor=face, hatch=hatch, **edge))
+    axes.add_patch(PathPatch(Path(vertices, codes), **_look(colour), **edge))
 
 
 def _write_in_cells(axes: Any, stacks: Sequence[Sequence[Cell]]) -> None:
     for x, stack in enumerate(stacks):
         for y, (text, colour) in enumerate(stack):
             if text:
-                background = {
-                    "facecolor": _pale(STYLES[colour % len(STYLES)]["color"]),
-                    "edgecolor": "none",
-                    "pad": 0.8,
-                }
+                background = {"facecolor": _look(colour)["facecolor"], "edgecolor": "none", "pad": 0.8}
                 size = 8 if len(text) < LONG_LABEL else 6
                 axes.text(x, y + 0.5, literal(text), ha="center", va="center", fontsize=size, bbox=background)
 
@@ -127,19 +122,13 @@ def name_cells(axes: Any, names: Sequence[str]) -> None:
     """A legend for the cells, whose colours have these names."""
     from matplotlib.patches import Patch
 
-    handles = [
-        Patch(
-            facecolor=_pale(STYLES[number % len(STYLES)]["color"]),
-            hatch=HATCHES[number % len(HATCHES)],
-            label=name,
-            **OLD,
-        )
-        for number, name in enumerate(names)
-    ]
+    handles = [Patch(label=name, **_look(number), **OLD) for number, name in enumerate(names)]
     handles.append(Patch(facecolor="white", label="pushed or replaced", **NEW))
     axes.legend(handles=handles, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)
 
 
-def _pale(colour: str) -> tuple[float, float, float]:
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return tuple(0.45 + 0.55 * x for x in (red, green, blue))  # type: ignore[return-value]
+def _look(number: int) -> dict[str, Any]:
+    """The pale colour and the hatch of cells."""
+    colour = style(number)["color"]
+    pale = tuple(0.45 + 0.55 * int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return {"facecolor": pale, "hatch": HATCHES[number % len(HATCHES)]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
 from fairseq_stack.ops import legal_attachments, roots_of_sentences, stack_tape
+from fairseq_stack_preprocess.trees.spans import spans_of_attachments
 
 Attachments = NDArray[np.int32]
 
@@ -52,26 +53,11 @@ def _parse(line: str, tokens: int, place: str) -> Attachments:
         raise UserError(f"{place}: expected numbers of tokens, got {line[:80]!r}") from None
     if len(attached) != tokens:
         raise UserError(f"{place}: expected {tokens} attachments, one for each token, got {len(attached)}")
-    wrong = _first_illegal(attached.tolist())
-    if wrong is not None:
-        raise UserError(
-            f"{place}: token {wrong} attaches to {attached[wrong - 1]}; expected {wrong}, or the last token of a "
-            "constituent on the stack"
-        )
+    try:
+        spans_of_attachments(attached.tolist())
+    except ValueError as error:
+        raise UserError(f"{place}: {error}") from None
     return attached
-
-
-def _first_illegal(attached: Iterable[int]) -> int | None:
-    """The first token that attaches neither to itself nor to where a constituent on the stack ends."""
-    stack: list[int] = []
-    for token, other in enumerate(attached, start=1):
-        if other != token:
-            while stack and stack[-1] > other:
-                stack.pop()
-            if not stack or stack.pop() != other:
-                return token
-        stack.append(token)
-    return None
 
 
 def of_window(sentences: Sequence[Attachments]) -> Attachments:

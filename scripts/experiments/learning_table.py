@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairseq_stack.evaluation.cfl_result import CFLResult
-from fairseq_stack.evaluation.markdown import table
+from fairseq_stack.evaluation.markdown import MISSING, table
 from fairseq_stack.evaluation.training_log import read_training_log
 
 AT_THE_BOUND = 0.005  # nats per symbol
@@ -29,7 +29,7 @@ def learning_table(runs: Mapping[str, Sequence[Path]]) -> str:
             [
                 *(*name.split(":"), f"{reached} of {len(folders)}", f"{low:.2f} to {high:.2f}"),
                 "/".join(f"{value:.3f}" for value in (min(above), statistics.median(above), max(above))),
-                f"{statistics.median(samples):.1f}",
+                f"{statistics.median(samples):.1f}" if samples else MISSING,
                 ", ".join(f"{drop:,}" if drop else "never" for drop in drops),
             ]
         )
@@ -38,8 +38,9 @@ def learning_table(runs: Mapping[str, Sequence[Path]]) -> str:
     return f"{table(columns, rows)}\n"
 
 
-def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's score interval of a share."""
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's score interval of a share, 95 %."""
+    z = 1.96
     share, scale = successes / trials, 1 + z**2 / trials
     half = z * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2)) / scale
     centre = (share + z**2 / (2 * trials)) / scale

@@ -12,6 +12,7 @@ several as 1,2,3: the table shows the best by validation, the mean and the devia
 (of a training run, 1).
 """
 
+OWN_SETTINGS = {"data", "kinds", "seeds", "epochs", "pieces", "threads"}
 DEFAULT_SEEDS = 1
 
 

@@ -10,6 +10,7 @@ sizes (quarter; or full, for a GPU), epochs (2; with sizes=full 10), seeds (1; s
 by validation, the mean and the deviation) and threads (of a training run, 1).
 """
 
+OWN_SETTINGS = {"data", "kinds", "sizes", "seeds", "epochs", "threads"}
 DEFAULT_SEEDS = 1
 
 

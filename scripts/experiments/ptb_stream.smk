@@ -14,6 +14,7 @@ With sizes=quarter the models have 64 hidden units, and one learning rate and on
 sizes=paper they are the papers' models, for which both are drawn, and training ends after 2 epochs without improvement.
 """
 
+OWN_SETTINGS = {"data", "kinds", "sizes", "seeds", "epochs", "threads"}
 SIZES = config.get("sizes", "quarter")
 PAPER = SIZES == "paper"
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if PAPER else 1

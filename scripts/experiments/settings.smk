@@ -1,16 +1,13 @@
 """The settings that experiments share, from snakemake --config NAME=VALUE.
 
-A workflow sets DEFAULT_SEEDS before it includes this file; ALL_KINDS if its models are not tf, sup and nd;
-DEFAULT_KINDS if these are not all of them; and OWN_SETTINGS, the names of all its settings, if it does not read a
-user's data.
+A workflow sets OWN_SETTINGS, the names of all its settings, and DEFAULT_SEEDS before it includes this file; ALL_KINDS if
+its models are not tf, sup and nd; and DEFAULT_KINDS if these are not all of them.
 """
 
 import math
 import random
 import shlex
 from pathlib import Path
-
-KNOWN = globals().get("OWN_SETTINGS", {"data", "kinds", "epochs", "interval", "seeds", "pieces", "sizes", "threads"})
 
 
 def python_script(name):
@@ -79,9 +76,9 @@ def split_files(folder, prefix=""):
     return [word for split in splits for word in (f"--{split}", plain_or_gz(folder / f"{prefix}{split}.txt"))]
 
 
-for name in config.keys() - KNOWN:
-    refuse(f"{name}=...: expected one of {', '.join(sorted(KNOWN))}")
-if "data" in KNOWN:
+for name in config.keys() - OWN_SETTINGS:
+    refuse(f"{name}=...: expected one of {', '.join(sorted(OWN_SETTINGS))}")
+if "data" in OWN_SETTINGS:
     DATA = data_folder("data", "the text")
 ALL_KINDS = globals().get("ALL_KINDS", "tf,sup,nd")
 KINDS = chosen("kinds", ALL_KINDS, globals().get("DEFAULT_KINDS"))

@@ -12,6 +12,7 @@ tokens for each run; a validation after every 20,000 sentences, whose loss is co
 halved after more than 2 validations without improvement, and training stops after 4.
 """
 
+OWN_SETTINGS = {"data", "kinds", "seeds", "epochs", "interval", "threads"}
 DEFAULT_SEEDS = ",".join(map(str, range(1, 21)))
 
 

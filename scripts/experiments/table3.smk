@@ -12,6 +12,7 @@ The protocol is Appendix G's: a learning rate drawn log-uniformly from 1e-5 to 1
 2 validations without improvement, and training stops after 4.
 """
 
+OWN_SETTINGS = {"data", "sizes", "kinds", "seeds", "epochs", "interval", "threads"}
 DEFAULT_SEEDS = "1,2,3,4,5"
 
 

@@ -7,6 +7,7 @@ DATA, an absolute path, holds the Penn Treebank's parsed/mrg/wsj folders. Furthe
 epochs (1) and threads (of a training run, 1). One model trains at a time, so that none of them slows another.
 """
 
+OWN_SETTINGS = {"data", "kinds", "epochs", "threads"}
 DEFAULT_SEEDS = 1
 
 

@@ -147,7 +147,7 @@ def test_a_missing_file(tmp_path: Path, server: Server) -> None:
     [
         ("ptb", {"data": "relative"}, "data=relative: expected an absolute path"),
         ("ptb_stream", {"data": "/", "kinds": "sup,gru"}, "expected some of lstm,sup,rns,vrns, got 'gru'"),
-        ("multi30k", {"data": "/", "epoch": "3"}, "epoch=...: expected one of data, epochs, interval, kinds"),
+        ("multi30k", {"data": "/", "epoch": "3"}, "epoch=...: expected one of data, epochs, kinds, pieces"),
         ("murty_2023", {"epochs": None, "parts": "trees"}, "data=DATA is missing"),
     ],
     ids=["relative", "kind", "name", "no-trees"],

@@ -106,8 +106,8 @@ def test_other_options_of_batches(corpus: Path, option: dict[str, bool]) -> None
         (ATTACHMENTS[:2], "expected 3 lines, one for each sentence of the data, got 2; prepare the corpus again"),
         (["1 1 3", *ATTACHMENTS[1:]], "line 1: expected 4 attachments, one for each token, got 3"),
         (["1 1 3 x", *ATTACHMENTS[1:]], "line 1: expected numbers of tokens, got '1 1 3 x'"),
-        ([*ATTACHMENTS[:2], "1 1 1"], "line 3: token 3 attaches to 1; expected 3, or the last token of a constituent"),
-        (["1 1 3 0", *ATTACHMENTS[1:]], "line 1: token 4 attaches to 0; expected 4, or the last token"),
+        ([*ATTACHMENTS[:2], "1 1 1"], "line 3: token 3 attaches to 1, where no constituent on the stack ends"),
+        (["1 1 3 0", *ATTACHMENTS[1:]], "line 1: token 4 attaches to 0, where no constituent on the stack ends"),
     ],
     ids=["lines", "tokens", "letters", "inside", "root"],
 )

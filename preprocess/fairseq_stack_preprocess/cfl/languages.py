@@ -83,7 +83,7 @@ class Language:
     attachments: Callable[[Word], list[int]] | None = None
 
     def parameters(self, chosen: Parameters) -> Parameters:
-        """All parameters: the ``given`` ones, and defaults for the others.
+        """All parameters: the ``chosen`` ones, and defaults for the others.
 
         Raises:
             PrepareError: the language has no parameter of a name, or a value is out of range.

@@ -58,6 +58,8 @@ def parse_template(template: str, *, has_label: bool, penn: bool) -> Prompt:
     except ValueError as error:
         raise PrepareError(f"{place}: {error}") from error
     prompt = Prompt(tuple((text, column or "") for text, column, *_ in parsed), penn)
+    if any(column == "" or form or conversion for _, column, form, conversion in parsed):
+        raise PrepareError(f"{place}: expected the name of a column, and nothing else, in each pair of braces")
     if not prompt.columns or LABEL in prompt.columns:
         raise PrepareError(f"{place}: expected columns of sentences in braces, and {{{LABEL}}} only at the end")
     return prompt

@@ -16,5 +16,7 @@ module                  what
 :mod:`.binarise`        fairseq's binary format, by fairseq-preprocess in a child process
 :mod:`.child`           that process
 :mod:`.sentence_pieces` BPE by SentencePiece
+:mod:`.byte_pieces`     the pieces of GPT-2
+:mod:`.penn`            words as in the Penn Treebank
 ======================= ========================================================================
 """

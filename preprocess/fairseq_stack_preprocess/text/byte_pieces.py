@@ -1,6 +1,6 @@
 """GPT-2's subwords: pieces of bytes, as a folder of Hugging Face transformers defines them.
 
-Each byte is written as a visible character, so a piece holds no white space, and ``Ġ`` is a blank. No text is unknown.
+Each byte is written as a visible character, so a piece holds no white space, and ``Ġ`` is a space. No text is unknown.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 
+@functools.cache
 def penn_splitter() -> Callable[[str], list[str]]:
     """The function that splits text into words: *can't* is *ca* and *n't*, and punctuation stands alone.
 

@@ -88,12 +88,12 @@ def spans_of_attachments(attached: Sequence[int]) -> list[Span]:
     spans: list[Span] = []
     stack: list[Span] = []
     for k, r in enumerate(attached, start=1):
-        if r != k and r not in (last for _, last in stack):
-            raise ValueError(f"token {k} attaches to {r}, where no constituent on the stack ends")
-        first = k
-        while r != k and stack and stack[-1][1] >= r:
-            first = stack.pop()[0]
+        first = last = k
+        while last != r and stack and stack[-1][1] >= r:
+            first, last = stack.pop()
             spans.append((first, k))
+        if last != r:
+            raise ValueError(f"token {k} attaches to {r}, where no constituent on the stack ends")
         stack.append((first, k))
     return spans
 

@@ -172,6 +172,11 @@ def test_mistakes_leave_nothing(name: str, raw: Path, tmp_path: Path) -> None:
         ({"labels": None}, f"--template {TEMPLATE!r}: expected no {{label}}, since a regression has no --labels"),
         ({"template": "{sentence"}, "--template '{sentence': expected ' {label}' at the end"),
         ({"template": "{sentence {label}"}, "--template '{sentence {label}': expected '}' before end of string"),
+        ({"template": "a {sentence!r} {label}"}, "--template 'a {sentence!r} {label}': expected the name of a column"),
+        (
+            {"template": "a {} {sentence} {label}"},
+            "--template 'a {} {sentence} {label}': expected the name of a column",
+        ),
         ({"template": "no column {label}"}, "--template 'no column {label}': expected columns of sentences in braces"),
         (
             {"labels": ("neg", "pos=Yes")},
