@@ -23,27 +23,33 @@ def differentiable_once(
     forward: CustomOpDef,
     backward: CustomOpDef,
     *,
-    save: Callable[[Any, tuple[Any, ...], Any], None],
-    gradients: Callable[..., tuple[Tensor | None, ...]],
+    saved: slice = slice(0),
     num_cotangents: int = 1,
 ) -> Function:
     """Give a custom operator the backward pass that another one computes.
 
     Args:
         op: the name of the op that it belongs to, for messages.
-        forward: the operator; all its tensors have the batch as their first axis.
-        backward: the operator of the backward pass, whose first arguments are the cotangents.
-        save: as ``setup_context`` of an autograd function.
-        gradients: the gradients of the inputs of ``forward``, given what runs ``backward``, the context and the
-            cotangents, of which some may be None, but not all.
+        forward: the operator: of tensors with the batch as their first axis, and then of options that are no tensors.
+        backward: the operator of the backward pass. It gets the cotangents, of which some may be None, but not all; the
+            tensors that ``forward`` got; those that it left; and the options. It returns the gradients of the tensors.
+        saved: which outputs ``forward`` leaves for it.
         num_cotangents: how many outputs, from the first one on, have derivatives.
 
     Returns:
         A function with the inputs of ``forward``, which returns its outputs as a tuple.
     """
 
+    def save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*(x for x in inputs if isinstance(x, Tensor)), *_as_tuple(output)[saved])
+        ctx.options = [x for x in inputs if not isinstance(x, Tensor)]
+
+    def gradients(run: Function, ctx: Any, cotangents: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
+        of_tensors = run(*cotangents[:num_cotangents], *ctx.saved_tensors, *ctx.options)
+        return *of_tensors, *[None] * len(ctx.options)
+
     def gradients_when_compiled(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
-        return gradients(lambda *inputs: _as_tuple(backward(*inputs)), ctx, *cotangents[:num_cotangents])
+        return gradients(lambda *inputs: _as_tuple(backward(*inputs)), ctx, cotangents)
 
     register_gradients(op, forward, backward, save=save, gradients=gradients_when_compiled)  # for torch.compile
 
@@ -62,7 +68,7 @@ def differentiable_once(
         def backward(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
             if _are_none(cotangents):
                 return (None,) * len(ctx.needs_input_grad)
-            return gradients(Backward.apply, ctx, *cotangents[:num_cotangents])
+            return gradients(Backward.apply, ctx, cotangents)
 
     class Backward(BackwardPass):
         @staticmethod

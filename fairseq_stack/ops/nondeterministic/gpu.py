@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._operators import Function, differentiable_once
+from .._operators import differentiable_once
 from .._triton.nondeterministic.sizes import Inner, Sizes
 from .._undefined import finite, from_then_on, marks_of
 from .._units import units_like
@@ -156,16 +156,4 @@ def _tile_size(length: int, top: int) -> int:
     return 8 if length < 150 or top > 16 else 16
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    logits, ctx.num_states, ctx.window = inputs
-    ctx.save_for_backward(logits, *output)
-
-
-def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    (gradient,) = backward(grad, *ctx.saved_tensors, ctx.num_states, ctx.window)
-    return gradient, None, None
-
-
-_differentiable_weights = differentiable_once(
-    "nondeterministic_stack", _weights, _weights_backward, save=_save, gradients=_gradients
-)
+_differentiable_weights = differentiable_once("nondeterministic_stack", _weights, _weights_backward, saved=slice(None))

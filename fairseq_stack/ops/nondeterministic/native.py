@@ -17,7 +17,7 @@ from torch import Tensor
 from .._arguments import computation_dtype, without_autocast
 from .._native import buffers, crew_size, required_library
 from .._native.structures import Call, fields_of
-from .._operators import Function, differentiable_once
+from .._operators import differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 from .._units import units_like
 from ._log_weights import join_transitions
@@ -87,7 +87,7 @@ def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tens
 
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack_backward", mutates_args=(), device_types="cpu")
 def _stack_backward(
-    grad_readings: Tensor,
+    grad_readings: Tensor | None,
     grad_weights: Tensor | None,
     push: Tensor,
     replace: Tensor,
@@ -101,6 +101,8 @@ def _stack_backward(
     """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned: (g)-(m) of
     ``docs/algorithm.md``.
     """
+    if grad_readings is None:
+        grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
     undefined = _undefined(vectors, weights)
     used = None
     if undefined.any():
@@ -148,21 +150,8 @@ def _empty_gradients(push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor
     return push.new_empty(push.shape), replace.new_empty(replace.shape), pop.new_empty(pop.shape)
 
 
-def _save(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.save_for_backward(*inputs, *output[1:])
-
-
-def _gradients(
-    backward: Function, ctx: Any, grad_readings: Tensor | None, grad_weights: Tensor | None
-) -> tuple[Tensor | None, ...]:
-    if grad_readings is None:
-        vectors, weights = ctx.saved_tensors[3:5]
-        grad_readings = vectors.new_zeros(*weights.shape[:3], vectors.shape[2])
-    return backward(grad_readings, grad_weights, *ctx.saved_tensors)
-
-
 _differentiable_stack = differentiable_once(
-    "nondeterministic_stack", _stack, _stack_backward, save=_save, gradients=_gradients, num_cotangents=2
+    "nondeterministic_stack", _stack, _stack_backward, saved=slice(1, None), num_cotangents=2
 )
 
 

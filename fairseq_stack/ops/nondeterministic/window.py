@@ -15,7 +15,7 @@ from torch import Tensor
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
 from .._native.structures import Call, fields_of
-from .._operators import Function, differentiable_once
+from .._operators import differentiable_once
 from .._units import units_like
 from ._log_weights import join_transitions
 from ._steps import exact_gradients, exact_readings
@@ -110,21 +110,10 @@ def _stack_backward(
 
 @_stack_backward.register_fake
 def _(grad: Tensor, logits: Tensor, vectors: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    return torch.empty_like(logits), torch.empty_like(vectors)
+    return logits.new_empty(logits.shape), vectors.new_empty(vectors.shape)
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    logits, vectors, ctx.num_states, ctx.window = inputs
-    ctx.save_for_backward(logits, vectors, *output[1:])
-
-
-def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    return *backward(grad, *ctx.saved_tensors, ctx.num_states, ctx.window), None, None
-
-
-_differentiable_stack = differentiable_once(
-    "nondeterministic_stack", _stack, _stack_backward, save=_save, gradients=_gradients
-)
+_differentiable_stack = differentiable_once("nondeterministic_stack", _stack, _stack_backward, saved=slice(1, None))
 
 
 class _Call(Call):

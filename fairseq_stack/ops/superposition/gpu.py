@@ -5,12 +5,10 @@ The readings are W V, a product of PyTorch.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from .._operators import Function, differentiable_once
+from .._operators import differentiable_once
 from .._undefined import causal
 
 
@@ -52,16 +50,4 @@ def _(grad: Tensor, actions: Tensor, limit: int) -> Tensor:
     return actions.new_empty(actions.shape)
 
 
-def _save(ctx: Any, inputs: tuple[Tensor, int], output: Any) -> None:
-    actions, ctx.limit = inputs
-    ctx.save_for_backward(actions)
-
-
-def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    (gradient,) = backward(grad, *ctx.saved_tensors, ctx.limit)
-    return gradient, None
-
-
-_differentiable_weights = differentiable_once(
-    "superposition_stack", _weights, _weights_backward, save=_save, gradients=_gradients
-)
+_differentiable_weights = differentiable_once("superposition_stack", _weights, _weights_backward)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from .._native import required_library
 from .._native.structures import Call, fields_of
-from .._operators import Function, differentiable_once
+from .._operators import differentiable_once
 
 
 def superposition_stack_native(actions: Tensor, values: Tensor, *, depth_limit: int | None = None) -> Tensor:
@@ -56,18 +55,7 @@ def _empty_gradients(actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-def _save(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Any) -> None:
-    *tensors, ctx.depth_limit = inputs
-    ctx.save_for_backward(*tensors)
-
-
-def _gradients(backward: Function, ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    return *backward(grad, *ctx.saved_tensors, ctx.depth_limit), None
-
-
-_differentiable_stack = differentiable_once(
-    "superposition_stack", _stack, _stack_backward, save=_save, gradients=_gradients
-)
+_differentiable_stack = differentiable_once("superposition_stack", _stack, _stack_backward)
 
 
 class _Call(Call):
