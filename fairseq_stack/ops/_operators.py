@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from torch._library.custom_ops import CustomOpDef
 
 Function = Callable[..., tuple[Tensor, ...]]
-Result = TypeVar("Result")
 
 
 def differentiable_once(
@@ -121,14 +120,19 @@ def register_gradients(
     backward.register_autograd(refuse)
 
 
-def with_autograd(compute: Callable[[], Result]) -> Result:
-    """Call a function that needs autograd inside an operator.
+def gradients_inside(compute: Callable[..., Tensor], inputs: Sequence[Tensor], cotangent: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of the inputs, given the gradient of what is computed of them, by autograd inside an operator.
 
     PyTorch takes autograd off the dispatcher there, but only in this thread, and ``torch.enable_grad`` does not bring
     it back (https://github.com/pytorch/pytorch/issues/136771).
     """
+
+    def differentiate() -> tuple[Tensor, ...]:
+        leaves = [x.detach().requires_grad_() for x in inputs]
+        return torch.autograd.grad(compute(*leaves), leaves, cotangent, allow_unused=True, materialize_grads=True)
+
     with ThreadPoolExecutor(1) as other_thread:
-        return other_thread.submit(compute).result()
+        return other_thread.submit(differentiate).result()
 
 
 def _are_none(cotangents: tuple[Any, ...]) -> bool:

@@ -23,7 +23,6 @@ differentiation: each power of two that a mantissa is divided by is multiplied i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -194,13 +193,6 @@ def popped_blocks(
         matrix = (mantissas * factors).flatten(4).flatten(2, 3).flatten(0, 1)
         yield popped[:, :, begin * num_states : end * num_states], matrix, factors
         begin = end
-
-
-def log_forward_weights(alpha: Tensor, exponent: Tensor) -> Tensor:
-    """log alpha[t], (B, C), from its mantissas (B, C) and exponents (B,); -inf, with gradient 0, where it is 0."""
-    impossible = alpha == 0
-    logs = torch.where(impossible, 1, alpha).log() + exponent[:, None] * math.log(2)
-    return torch.where(impossible, -torch.inf, logs)
 
 
 def read_top(gamma: Tensor, alpha: Tensor, exponents: Tensor) -> Top:

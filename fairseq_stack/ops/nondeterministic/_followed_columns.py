@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ._columns import LARGEST, log_forward_weights
-from ._tracked_columns import TrackedColumns
+from ._columns import LARGEST
+from ._tracked_columns import TrackedColumns, logarithms
 
 
 class Origin(NamedTuple):
@@ -193,7 +193,7 @@ class FollowedColumns(ABC):
             columns = self if self.history is None else self.detach()
             reading, after = columns.compute(logits, value)
             if self.weighs:
-                after = dataclasses.replace(after, log_alpha=log_forward_weights(*after.newest_alpha()))
+                after = dataclasses.replace(after, log_alpha=logarithms(*after.newest_alpha()))
             return reading.to(value.dtype), after
         reading, after, log_alpha, history = _Step.apply(self, self.history, logits, value)
         origin = Origin(self, step=(logits, value))
@@ -231,7 +231,7 @@ class _Step(torch.autograd.Function):
         ctx: Any, columns: FollowedColumns, history: Tensor | None, logits: Tensor | None, value: Tensor
     ) -> tuple[Tensor, FollowedColumns, Tensor | None, Tensor]:
         reading, after = columns.compute(logits, value)
-        log_alpha = log_forward_weights(*after.newest_alpha()) if columns.weighs else None
+        log_alpha = logarithms(*after.newest_alpha()) if columns.weighs else None
         ctx.columns, ctx.after = columns, after
         ctx.likes = [None if x is None else (x.shape, x.dtype) for x in (logits, value)]
         ctx.size, ctx.device = columns.ends_of(after)[-1], value.device

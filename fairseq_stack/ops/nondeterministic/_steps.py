@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from .._operators import with_autograd
+from .._operators import gradients_inside
 from .._transforms import is_transformed
 from ._panel_columns import PanelColumns
 from ._tracked_columns import TrackedColumns
@@ -73,11 +74,6 @@ def exact_gradients(
     grad: Tensor, logits: Tensor, vectors: Tensor, num_states: int, window: int | None
 ) -> tuple[Tensor, Tensor]:
     """The gradients of the log weights and of the vectors, given the gradient of the readings."""
-
-    def differentiate() -> tuple[Tensor, Tensor]:
-        leaves = logits.detach().requires_grad_(), vectors.detach().requires_grad_()
-        readings = exact_readings(*leaves, num_states, window)
-        of_logits, of_vectors = torch.autograd.grad(readings, leaves, grad.double())
-        return of_logits, of_vectors
-
-    return with_autograd(differentiate)
+    readings = partial(exact_readings, num_states=num_states, window=window)
+    of_logits, of_vectors = gradients_inside(readings, (logits, vectors), grad.double())
+    return of_logits, of_vectors

@@ -83,7 +83,8 @@ def _weights(logits: Tensor, num_states: int, window: int | None) -> Outputs:
     relative = relative_to_largest(logits)
     inexact = spread_of(relative).range > WIDEST_RANGE
     transitions = torch.where(inexact[:, None, None, None], 0, relative).exp_()
-    inner = launch.inner_weights((evened(transitions)).contiguous(), sizes)
+    with torch.cuda.device_of(logits):  # Triton launches kernels on the current device
+        inner = launch.inner_weights(evened(transitions).contiguous(), sizes)
     inexact |= inner.inexact
     weights = torch.where(inexact[:, None, None, None], torch.nan, inner.weights)
     if not _is_captured(logits) and inexact.any():
@@ -121,7 +122,8 @@ def _weights_backward(
     sizes = _sizes(logits, num_states, window)
     usable = torch.where(inexact[:, None, None, None], 0, weights)
     inner = Inner(usable, transitions, g, popped, exponents, alpha, alpha_exponents, inexact)
-    gradient = launch.log_weight_gradients(inner, _centred(usable, grad), sizes)
+    with torch.cuda.device_of(logits):
+        gradient = launch.log_weight_gradients(inner, _centred(usable, grad), sizes)
     gradient = torch.where(inexact[:, None, None, None], torch.nan, gradient)
     if not _is_captured(logits) and inexact.any():
         of_weights = grad[inexact] if window is None else _bands.dense(grad[inexact], sizes)

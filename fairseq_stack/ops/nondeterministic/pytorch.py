@@ -8,11 +8,13 @@ a tile of about 10 columns share an exponent. Sequences whose inner weights are 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .._operators import gradients_inside
 from .._transforms import BackwardPass, DifferentiableOnce
 from .._undefined import finite, from_then_on, marks_of
 from .._units import units_like
@@ -143,8 +145,5 @@ def _swapped(size: int, num_states: int, device: torch.device) -> Tensor:
 
 def _gradient_by_steps(grad: Tensor, logits: Tensor, num_states: int) -> Tensor:
     """The gradient of ``_weights_by_steps``."""
-    logits = logits.detach().requires_grad_()
-    with torch.enable_grad():
-        weights = _weights_by_steps(logits, num_states)
-    (gradient,) = torch.autograd.grad(weights, logits, grad)
+    (gradient,) = gradients_inside(partial(_weights_by_steps, num_states=num_states), [logits], grad)
     return gradient

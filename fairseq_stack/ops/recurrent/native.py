@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
 from .._native.structures import Call, fields_of
-from .._operators import register_gradients, with_autograd
+from .._operators import gradients_inside, register_gradients
 from .._transforms import refuse_forward_mode
 from .reference import stack_lstm_reference
 from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition, Weights
@@ -175,13 +175,11 @@ def _exact_gradients(
 ) -> list[Tensor]:
     """The gradients of the gates and of the weights, given the gradient of the hidden states, in its dtype."""
 
-    def compute() -> list[Tensor]:
-        of_input, *others = inputs = [x.detach().double().requires_grad_() for x in (gates, *weights)]
-        outputs = stack_lstm_reference(of_input, others, kept, stacks)
-        gradients = torch.autograd.grad(outputs, inputs, grad.double(), allow_unused=True, materialize_grads=True)
-        return [x.to(grad.dtype) for x in gradients]
+    def outputs(of_input: Tensor, *others: Tensor) -> Tensor:
+        return stack_lstm_reference(of_input, others, kept, stacks)
 
-    return with_autograd(compute)
+    gradients = gradients_inside(outputs, [x.double() for x in (gates, *weights)], grad.double())
+    return [x.to(grad.dtype) for x in gradients]
 
 
 def _numbers(stack: ControlledStack) -> tuple[int, ...]:

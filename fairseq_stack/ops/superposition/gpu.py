@@ -27,7 +27,8 @@ def _weights(actions: Tensor, limit: int) -> Tensor:
         return actions.new_zeros(len(actions), actions.shape[1], actions.shape[1])
     from .._triton.superposition import launch
 
-    return launch.weights(actions.contiguous(), limit)
+    with torch.cuda.device_of(actions):  # Triton launches kernels on the current device
+        return launch.weights(actions.contiguous(), limit)
 
 
 @_weights.register_fake
@@ -42,7 +43,8 @@ def _weights_backward(grad: Tensor, actions: Tensor, limit: int) -> Tensor:
         return torch.zeros_like(actions)
     from .._triton.superposition import launch
 
-    return launch.action_gradients(actions.contiguous(), grad.contiguous(), limit)
+    with torch.cuda.device_of(actions):
+        return launch.action_gradients(actions.contiguous(), grad.contiguous(), limit)
 
 
 @_weights_backward.register_fake

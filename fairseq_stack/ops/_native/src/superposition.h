@@ -11,15 +11,6 @@ INLINE int sup_is_limited(int n, int limit) { return limit < (n + 1) / 2; }
 /* Whether the lanes are components. The sums are rounded differently, so the choice depends only on the sizes. */
 INLINE int sup_by_components(int n, int m, int limit) { return sup_is_limited(n, limit) || (n > 256 && n / 2 >= m); }
 
-/* Parts of a column of components: cutting is worth it from four parts on, since parts always have the full height. A
- * limited column is not cut: a limit near n/2 is slower than no limit where vectors are short. */
-INLINE int sup_parts(int n, int m, int limit) {
-    int parts = LANES;
-    if (sup_is_limited(n, limit)) return 1;
-    while (parts * m > LANES) parts /= 2;
-    return parts < 4 ? 1 : parts;
-}
-
 /* The working memory of the passes; the forward pass has only the first five, and one column. */
 struct sup_scratch {
     int tiles;
@@ -103,26 +94,23 @@ static __attribute__((noinline)) int sup_spoil(const struct sup_sequence *seq, r
 INLINE struct sup_tile sup_tile_of_times(const struct sup_sequence *seq, const struct sup_scratch *a, int number) {
     return (struct sup_tile){
         .first = number * LANES, .length = seq->length, .actions = seq->actions, .weights = a->weights + number,
-        .step = a->tiles, .parts = 1, .limit = seq->limit};
+        .step = a->tiles, .limit = seq->limit};
 }
 
-INLINE struct sup_tile sup_tile_of_components(const struct sup_sequence *seq, int first, int parts) {
+INLINE struct sup_tile sup_tile_of_components(const struct sup_sequence *seq, int first) {
     const int count = seq->size - first;
     return (struct sup_tile){
         .length = seq->length, .actions = seq->actions, .values = seq->values + first, .size = seq->size,
-        .count = count < LANES ? count : LANES, .parts = parts, .limit = seq->limit};
+        .count = count < LANES ? count : LANES, .limit = seq->limit};
 }
 
 /* The column before the first step. */
-INLINE void sup_begin(const struct sup_tile *tile, vector *column) {
-    memset(column, 0, (tile->parts > 1 ? sup_height(tile, 0) + 2 : 2) * sizeof(vector));
-}
+INLINE void sup_begin(vector *column) { memset(column, 0, 2 * sizeof(vector)); }
 
 INLINE void sup_components_forward(const struct sup_sequence *seq, vector *column, real *readings) {
-    const int parts = sup_parts(seq->length, seq->size, seq->limit);
     for (int x = 0; x < seq->size; x += LANES) {
-        const struct sup_tile tile = sup_tile_of_components(seq, x, parts);
-        sup_begin(&tile, column);
+        const struct sup_tile tile = sup_tile_of_components(seq, x);
+        sup_begin(column);
         for (int t = 0; t < tile.length; t++) {
             sup_step(&tile, t, column, column);
             store(readings + (size_t)t * tile.size + x, column[0], tile.count);
@@ -134,7 +122,7 @@ INLINE void sup_times_forward(const struct sup_sequence *seq, const struct sup_s
     for (int number = 0; number < a->tiles; number++) {
         const struct sup_tile tile = sup_tile_of_times(seq, a, number);
         sup_clear_weights(&tile);
-        sup_begin(&tile, a->columns);
+        sup_begin(a->columns);
         for (int t = tile.first; t < tile.length; t++) sup_step(&tile, t, a->columns, a->columns);
     }
     const struct sup_factor weights = {(real *)a->weights, a->tiles * LANES, 1, 1, 0};
@@ -157,7 +145,7 @@ static int sup_forward(const void *argument, int64_t sequence, char *scratch) {
 INLINE void sup_keep(const struct sup_tile *tile, const struct sup_scratch *a, int size) {
     const vector *before = a->kept;
     vector *after = a->kept;
-    sup_begin(tile, after);
+    sup_begin(after);
     for (int start = tile->first; start + SUP_SEGMENT < tile->length; start += SUP_SEGMENT) {
         after += size;
         for (int t = start; t < start + SUP_SEGMENT; t++) {
@@ -211,9 +199,8 @@ INLINE void sup_tile_back(const struct sup_tile *tile, const struct sup_scratch 
 
 INLINE void sup_components_backward(const struct sup_sequence *seq, const struct sup_scratch *a, const real *cotangents,
                                     real *gradients) {
-    const int parts = sup_parts(seq->length, seq->size, seq->limit);
     for (int x = 0; x < seq->size; x += LANES) {
-        const struct sup_tile tile = sup_tile_of_components(seq, x, parts);
+        const struct sup_tile tile = sup_tile_of_components(seq, x);
         sup_tile_back(&tile, a, NULL, cotangents + x, gradients + x);
     }
 }

@@ -6,9 +6,8 @@
  * W and its gradient are matrices of vectors, [t][tile]. That takes O(n^3 + n^2 m) operations.
  *
  * Long sequences of short vectors take O(n^2 m) operations instead: components do not interact either, so the lanes are
- * components of the vectors, and a column is V_t, or its gradient, for a tile of them. Where vectors are much shorter
- * than LANES, a tile has them several times: its column is cut into as many parts of the same height, side by side.
- * Stacks that hold only D elements take O(n D m) operations in the same way, and memory that is linear in n.
+ * components of the vectors, and a column is V_t, or its gradient, for a tile of them. Stacks that hold only D elements
+ * take O(n D m) operations in the same way, and memory that is linear in n.
  *
  * Nothing is kept for the backward pass.
  */
@@ -22,33 +21,18 @@ struct sup_tile {
     ptrdiff_t step;
     const real *values; /* components of v_t are at values + t * size; other arrays likewise */
     int size, count;    /* `count` of them are in the tile */
-    int parts;          /* of a column: component x of part p is in the lane p * LANES / parts + x */
     int limit;          /* how many elements V_t has at most */
 };
 
 /* How many depths of F_t or V_t matter: as many as vectors have been pushed, as can still come to the top, and as the
- * limit allows. A column with parts has no limit. */
+ * limit allows. */
 INLINE int sup_height(const struct sup_tile *tile, int t) {
-    if (tile->parts > 1) /* all depths, beside each other */
-        return ((tile->length + 1) / 2 + tile->parts - 1) / tile->parts;
     const int pushes = t - tile->first + 1, pops = tile->length - t, height = pushes < pops ? pushes : pops;
     return height < tile->limit ? height : tile->limit;
 }
 
 /* Room for any column of the tile: a step reads up to two depths below those that matter. */
 INLINE int sup_column_size(int length, int limit) { return (limit < (length + 1) / 2 ? limit : (length + 1) / 2) + 2; }
-
-/* What is above the top of each part, given the bottom of the column and what is above the top of the first. */
-INLINE vector sup_above(const struct sup_tile *tile, vector bottom, vector top) {
-    const int lanes = LANES / tile->parts;
-    return choose(lane_numbers() < lanes, top, rotate(bottom, -lanes));
-}
-
-/* What is below the bottom of each part, given the top of the column. */
-INLINE vector sup_below(const struct sup_tile *tile, vector top) {
-    const int lanes = LANES / tile->parts;
-    return (vector)((ivector)rotate(top, lanes) & (lane_numbers() < LANES - lanes));
-}
 
 INLINE vector sup_value(const struct sup_tile *tile, int t) {
     return load(tile->values + (size_t)t * tile->size, tile->count);
@@ -60,20 +44,14 @@ INLINE void sup_step(const struct sup_tile *tile, int t, const vector *before, v
     const int height = sup_height(tile, t), lane = t - tile->first;
     const real *action = tile->actions + (size_t)t * 3;
     const vector push = splat(action[0]), noop = splat(action[1]), pop = splat(action[2]);
-    vector above = {0}, at = before[0], end = {0};
+    vector above = {0}, at = before[0];
     if (tile->values) above = sup_value(tile, t);
-    if (tile->parts > 1) {
-        above = sup_above(tile, before[height - 1], above);
-        end = sup_below(tile, at);
-    }
-    const int last = tile->parts > 1 ? height - 1 : height;
-    _Pragma("GCC unroll 4") for (int d = 0; d < last; d++) {
+    _Pragma("GCC unroll 4") for (int d = 0; d < height; d++) {
         vector below = before[d + 1];
         after[d] = push * above + noop * at + pop * below;
         above = at;
         at = below;
     }
-    if (tile->parts > 1) after[last] = push * above + noop * at + pop * end;
     after[height] = after[height + 1] = (vector){0};
     if (tile->values) return;
     if (lane < LANES) after[0][lane] += action[0];
@@ -94,10 +72,6 @@ INLINE void sup_step_back(const struct sup_tile *tile, int t, const vector *befo
     const vector push = splat(action[0]), noop = splat(action[1]), pop = splat(action[2]);
     /* Two sums each, so that an addition need not wait for the last one. Where F_{t-1} ends in a pair, 0 is added. */
     vector above = {0}, at = gradient[0], of_push[2] = {{0}}, of_noop[2] = {{0}}, of_pop[2] = {{0}};
-    if (tile->parts > 1) {
-        above = sup_above(tile, gradient[height - 1], above);
-        gradient[height] = sup_below(tile, at);
-    }
     for (int pair = 0; pair < height; pair += 2)
         UNROLL for (int part = 0; part < 2; part++) {
             const int d = pair + part;

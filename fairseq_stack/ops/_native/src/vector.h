@@ -118,17 +118,6 @@ INLINE vector exchange(vector x, int step) {
 #endif
 }
 
-/* x with the number of lane l + by in lane l, counted round. */
-INLINE vector rotate(vector x, int by) {
-#ifdef __clang__
-    vector rotated;
-    for (int lane = 0; lane < LANES; lane++) rotated[lane] = x[(lane + by) & (LANES - 1)];
-    return rotated;
-#else
-    return __builtin_shuffle(x, (lane_numbers() + by) & (LANES - 1));
-#endif
-}
-
 /* The sums of LANES vectors, x[0], x[stride], ..., each in the lane of its number; x is overwritten. */
 INLINE vector lane_sums(vector x[LANES]) {
     UNROLL for (int step = LANES / 2; step > 0; step /= 2) {

@@ -5,14 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..devices import on_their_device
 from . import backward, forward, log_weights
 from .sizes import Inner, Sizes
 
 ROWS = 64  # of a program that computes a part of a cell
 
 
-@on_their_device
 def inner_weights(transitions: Tensor, sizes: Sizes) -> Inner:
     """The forward pass, for D_t (B, n, C, 2 C + Q)."""
     inner, cells = sizes.empty(transitions)._replace(transitions=transitions), sizes.numbers
@@ -35,7 +33,6 @@ def inner_weights(transitions: Tensor, sizes: Sizes) -> Inner:
     return inner
 
 
-@on_their_device
 def log_weight_gradients(inner: Inner, beta: Tensor, sizes: Sizes) -> Tensor:
     """The backward pass: the gradients of the log weights (B, n, C, 2 C + Q).
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import triton
 from torch import Tensor
 
-from ..devices import on_their_device
 from . import kernels
 
 LANES, PART, STEPS = 16, 128, 32
 
 
-@on_their_device
 def weights(actions: Tensor, limit: int) -> Tensor:
     """W_t[i], (B, n, n), for actions (B, n, 3) and a stack that holds so many elements."""
     batch_size, length, _ = actions.shape
@@ -22,7 +20,6 @@ def weights(actions: Tensor, limit: int) -> Tensor:
     return weights
 
 
-@on_their_device
 def action_gradients(actions: Tensor, cotangents: Tensor, limit: int) -> Tensor:
     """The gradients of the actions, (B, n, 3), given the gradients of W, (B, n, n)."""
     batch_size, length, _ = actions.shape
