@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import require_writable, written_whole
-from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.vocabulary import FINGERPRINT
 
 
 def average_checkpoints(paths: Sequence[Path], output: Path, force: bool = False) -> None:

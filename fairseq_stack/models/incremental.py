@@ -11,8 +11,7 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqIncrementalDecoder
 from torch import Tensor
 
-from fairseq_stack.models.checkpoints import FINGERPRINT
-from fairseq_stack.models.vocabulary import fingerprint
+from fairseq_stack.models.vocabulary import register_fingerprint
 
 IncrementalState = dict[str, dict[str, Any]]
 
@@ -55,12 +54,17 @@ class StepwiseDecoder:
         Raises:
             ValueError: there is not one token more than at the step before.
         """
-        ahead = (self.get_incremental_state(incremental_state, "steps") or {}).get("ahead")
-        num_rows, num_tokens = tokens.shape
-        count_step(self, incremental_state, num_tokens)
+        steps = self.get_incremental_state(incremental_state, "steps") or {"length": 0, "ahead": None}
+        ahead, (num_rows, num_tokens) = steps["ahead"], tokens.shape
+        if num_tokens != steps["length"] + 1:  # fairseq's decoders would silently skip the tokens between
+            raise ValueError(
+                f"incremental decoding takes one token per step: expected {steps['length'] + 1} previous output "
+                f"tokens, got {num_tokens}"
+            )
         if ahead is not None and num_tokens > ahead.size(1):
             ahead = None
-        self.set_incremental_state(incremental_state, "steps", {"num_rows": num_rows, "ahead": ahead})
+        steps = {"length": num_tokens, "num_rows": num_rows, "ahead": ahead}
+        self.set_incremental_state(incremental_state, "steps", steps)
         return None if ahead is None else ahead[:, num_tokens - 1 : num_tokens]
 
     def reorder_incremental_state_scripting(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
@@ -70,7 +74,9 @@ class StepwiseDecoder:
             if new_order.equal(torch.arange(steps["num_rows"], device=new_order.device)):
                 return
             ahead = None if steps["ahead"] is None else steps["ahead"].index_select(0, new_order)
-            self.set_incremental_state(incremental_state, "steps", {"num_rows": len(new_order), "ahead": ahead})
+            self.set_incremental_state(
+                incremental_state, "steps", {**steps, "num_rows": len(new_order), "ahead": ahead}
+            )
         super().reorder_incremental_state_scripting(incremental_state, new_order)  # type: ignore[misc]
 
 
@@ -85,7 +91,8 @@ class ReadsAhead(StepwiseDecoder, ABC):
             incremental_state: empty; it becomes the state after n steps.
         """
         features = self.read_all(tokens, incremental_state)
-        self.set_incremental_state(incremental_state, "steps", {"num_rows": len(tokens), "ahead": features})
+        steps = {"length": 0, "num_rows": len(tokens), "ahead": features}
+        self.set_incremental_state(incremental_state, "steps", steps)
 
     @abstractmethod
     def read_all(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
@@ -104,25 +111,21 @@ class RecurrentDecoder(KeepsState, StepwiseDecoder, FairseqIncrementalDecoder):
         super().__init__(dictionary)
         self.cfg = cfg
         self.padding_idx = dictionary.pad()
-        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+        register_fingerprint(self, dictionary)
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: None = None,
+        incremental_state: IncrementalState | None = None,
+        features_only: bool = False,
+        **kwargs: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """The logits (B, n, V) of ``extract_features``, or with ``features_only`` the features themselves."""
+        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state, **kwargs)
+        return features if features_only else self.output_layer(features), extra
 
     def max_positions(self) -> int:
         """The longest sequence that is accepted."""
         max_positions: int = self.cfg.max_target_positions
         return max_positions
-
-
-def count_step(decoder: Any, incremental_state: IncrementalState, num_tokens: int) -> None:
-    """Check that a decoder is given one token more than at the step before, and note how many there are.
-
-    Raises:
-        ValueError: there are not: fairseq's decoders would silently skip the tokens between.
-    """
-    saved = decoder.get_incremental_state(incremental_state, "length")
-    num_before = 0 if saved is None else saved["length"]
-    if num_tokens != num_before + 1:
-        raise ValueError(
-            f"incremental decoding takes one token per step: expected {num_before + 1} previous output tokens, "
-            f"got {num_tokens}"
-        )
-    decoder.set_incremental_state(incremental_state, "length", {"length": num_tokens})

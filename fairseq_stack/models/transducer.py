@@ -9,24 +9,39 @@ from typing import Any, ClassVar, Self
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder, FairseqEncoderModel
 from fairseq.tasks import FairseqTask
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.shared_options import plain_namespace
+from fairseq_stack.models.vocabulary import register_fingerprint
 
 Output = dict[str, Tensor]
 
 
-class Transducer(CheckedLoading, Pretrained, FairseqEncoderModel, ABC):
+class TransducerEncoder(FairseqEncoder):
+    """The encoder of fairseq around a network that reads and writes the k words of a dictionary.
+
+    Args:
+        cfg: the options of the model, settled.
+        dictionary: the dictionary of inputs and outputs.
+        network: the network.
+    """
+
+    def __init__(self, cfg: Any, dictionary: Dictionary, network: nn.Module) -> None:
+        super().__init__(dictionary)
+        self.cfg, self.network = cfg, network
+        register_fingerprint(self, dictionary)
+
+
+class Transducer(Pretrained, FairseqEncoderModel, ABC):
     """A network that maps each string to a string of the same length.
 
     Attributes:
         reads_whole_input: whether what an input is padded with, and how long it then is, changes the output.
     """
 
-    reads_whole_input: ClassVar[bool]
+    reads_whole_input: ClassVar[bool] = False
 
     @classmethod
     def build_model(cls, args: Any, task: FairseqTask) -> Self:

@@ -29,6 +29,8 @@ from torch import Tensor, nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.networks.vocabulary import ABSENT
 
+FINGERPRINT = "dictionary_version"  # fairseq takes no moving average of entries with "version" in their names
+
 
 class End(Enum):
     """What </s> means in a sequence of tokens."""
@@ -223,6 +225,11 @@ def fingerprint(dictionary: Dictionary) -> int:
     """
     digest = hashlib.sha256("\n".join(dictionary.symbols).encode()).digest()
     return int.from_bytes(digest[:6], "big")
+
+
+def register_fingerprint(side: nn.Module, dictionary: Dictionary) -> None:
+    """Save the fingerprint of its dictionary with the parameters of an encoder or a decoder."""
+    side.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
 
 def num_words(dictionary: Dictionary) -> int:

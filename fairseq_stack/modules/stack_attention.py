@@ -152,9 +152,10 @@ class StackAttention(StatefulAttention):
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         """The readings r_1..r_n, (B, n, ...), for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m)."""
 
-    @abstractmethod
     def step_reading(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         """One step of :meth:`readings`: (B, d_a), (B, m) and a state to r_t, (B, ...), and the next state."""
+        reading, after = state.step(*self.arguments(actions, values))
+        return reading, after
 
     def extend_readings(self, actions: Tensor, values: Tensor, state: Any) -> tuple[Tensor, Any]:
         """n steps of :meth:`readings`: (B, n, d_a), (B, n, m) and a state to r_{t+1}..r_{t+n}, and the last state."""

@@ -57,11 +57,6 @@ class StratificationStackAttention(StackAttention):
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:
         return stratification_stack(*self.arguments(actions, values))
 
-    def step_reading(
-        self, actions: Tensor, values: Tensor, state: StratificationStackState
-    ) -> tuple[Tensor, StratificationStackState]:
-        return state.step(*self.arguments(actions, values))
-
     def initial_state(self, batch_size: int) -> StratificationStackState:
         weight = self.actions.weight
         return StratificationStackState.initial(

@@ -98,11 +98,6 @@ class SuperpositionStackAttention(StackAttention):
         tops = superposition_stack(*with_pops, depth_limit=self.depth_limit)
         return tops[:, :length], dataclasses.replace(state, elements=tops[:, length - 1 :])
 
-    def step_reading(
-        self, actions: Tensor, values: Tensor, state: SuperpositionStackState
-    ) -> tuple[Tensor, SuperpositionStackState]:
-        return state.step(*self.arguments(actions, values))
-
     def initial_state(self, batch_size: int) -> SuperpositionStackState:
         weight = self.actions.weight
         return SuperpositionStackState.initial(

@@ -16,7 +16,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.hub.interface import load
 from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
-from fairseq_stack.models.checkpoints import FINGERPRINT
+from fairseq_stack.models.vocabulary import FINGERPRINT
 from tests.end_to_end.fairseq_commands import Output, rows_of, run
 
 TASK = ["--task", "stack_transduction"]

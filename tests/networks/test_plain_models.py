@@ -11,7 +11,7 @@ from torch import nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.plain import plain_model
-from fairseq_stack.models.transformer.plain import REFUSED
+from fairseq_stack.models.transformer.transformer_options import NOT_IN_PLAIN_NETWORKS
 from tests.models.building import (
     DICTIONARY,
     build_language_model,
@@ -182,7 +182,7 @@ def test_dropout_is_carried_over() -> None:
     assert (layer.dropout.p, layer.self_attn.dropout, layer.activation_dropout.p) == chosen
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", NOT_IN_PLAIN_NETWORKS)
 def test_refused_options(name: str) -> None:
     model = build_language_model("stack_transformer_lm", DICTIONARY, **LANGUAGE_MODEL)
     setattr(model.decoder.cfg, name, 1)

@@ -44,19 +44,6 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
         self.dropout_in = FairseqDropout(cfg.decoder_dropout_in, module_name=type(self).__name__)
         self.dropout_out = FairseqDropout(cfg.decoder_dropout_out, module_name=type(self).__name__)
 
-    def forward(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: None = None,
-        incremental_state: IncrementalState | None = None,
-        features_only: bool = False,
-        state: StackLSTMState | None = None,
-        **kwargs: Any,
-    ) -> tuple[Tensor, dict[str, Any]]:
-        """The logits (B, n, V) of :meth:`extract_features`, or with ``features_only`` the features themselves."""
-        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state, state)
-        return features if features_only else self.output_layer(features), extra
-
     def extract_features(
         self,
         prev_output_tokens: Tensor,
@@ -72,8 +59,7 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
             encoder_out: always None, because the model has no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
             state: if given, the sequences continue from here: every token, including the first, is read. Padding may
-            only
-                follow the tokens; such a sequence cannot be continued from the state after it.
+                only follow the tokens; such a sequence cannot be continued from the state after it.
             kwargs: what else fairseq gives, such as the lengths.
 
         Returns:

@@ -10,7 +10,6 @@ from fairseq.models import FairseqLanguageModel, register_model
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
-from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.lstm.lstm_decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModelConfig, settle
 from fairseq_stack.models.presets import register_presets
@@ -36,7 +35,7 @@ _NO_LIMIT = 1_000_000
 
 
 @register_model(MODEL, dataclass=StackLSTMLanguageModelConfig)
-class StackLSTMLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
+class StackLSTMLanguageModel(Pretrained, FairseqLanguageModel):
     """A language model that is an LSTM, or a simple recurrent network, with the stacks that ``--stack`` gives."""
 
     @classmethod

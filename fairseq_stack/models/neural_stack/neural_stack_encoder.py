@@ -6,80 +6,39 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.incremental_decoding_utils import with_incremental_state
-from fairseq.models import FairseqEncoder
 from torch import Tensor
 from torch.nn.functional import embedding
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.checkpoints import FINGERPRINT
-from fairseq_stack.models.incremental import IncrementalState, KeepsState, count_step
-from fairseq_stack.models.transducer import Output
-from fairseq_stack.models.vocabulary import fingerprint, num_words
+from fairseq_stack.models.transducer import Output, TransducerEncoder
+from fairseq_stack.models.vocabulary import num_words
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, Controller, NeuralStack
 
 
-class OneHotEncoder(FairseqEncoder):
-    """An encoder that reads one-hot vectors of the k words of a dictionary; its special symbols are vectors of zeros.
-
-    Args:
-        cfg: the options of the model, settled.
-        dictionary: the dictionary of inputs and outputs.
-        network: the network, of input size and output size k.
-    """
+class OneHotEncoder(TransducerEncoder):
+    """An encoder that reads one-hot vectors of the k words; special symbols of the dictionary are vectors of zeros."""
 
     def __init__(self, cfg: Any, dictionary: Dictionary, network: Controller) -> None:
-        super().__init__(dictionary)
-        self.cfg = cfg
-        self.network = network
+        super().__init__(cfg, dictionary, network)
         count = num_words(dictionary)
         one_hot = torch.zeros(len(dictionary), count)
         one_hot[dictionary.nspecial : dictionary.nspecial + count] = torch.eye(count)
         self.one_hot: Tensor
         self.register_buffer("one_hot", one_hot, persistent=False)
-        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def inputs(self, tokens: Tensor) -> Tensor:
         """The vectors (..., k) of tokens (...)."""
         return embedding(tokens, self.one_hot)
 
 
-@with_incremental_state
-class NeuralStackEncoder(KeepsState, OneHotEncoder):
+class NeuralStackEncoder(OneHotEncoder):
     """A neural stack, which takes a step for each token."""
 
     network: NeuralStack
 
-    def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Tensor | None = None,
-        incremental_state: IncrementalState | None = None,
-        **kwargs: Any,
-    ) -> Output:
-        """The logits of the words at each position.
-
-        Args:
-            src_tokens: (B, n), with padding on the right only.
-            src_lengths: not used.
-            incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
-            kwargs: what else fairseq gives.
-
-        Returns:
-            ``encoder_out``: (B, n, k), or (B, 1, k) with ``incremental_state``.
-
-        Raises:
-            ValueError: reading incrementally, a step was left out.
-        """
-        if incremental_state is None:
-            return {"encoder_out": self.network(self.inputs(src_tokens)).output}
-        count_step(self, incremental_state, src_tokens.size(1))
-        state = self.kept_state(incremental_state)
-        if state is None:
-            state = self.network.initial_state(len(src_tokens))
-        step, state = self.network.step(self.inputs(src_tokens[:, -1]), state)
-        self.keep_state(incremental_state, state)
-        return {"encoder_out": step.output.unsqueeze(1)}
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **kwargs: Any) -> Output:
+        """The logits of the words at each position, ``encoder_out`` (B, n, k), for tokens (B, n), padded at the end."""
+        return {"encoder_out": self.network(self.inputs(src_tokens)).output}
 
 
 class BufferedNeuralStackEncoder(OneHotEncoder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any, ClassVar
+from typing import TypeVar
 
 from fairseq.data import Dictionary
 from fairseq.models import register_model
@@ -18,51 +18,42 @@ from fairseq_stack.models.transducer import Transducer
 from fairseq_stack.models.vocabulary import num_words
 from fairseq_stack.modules.neural_stack import BufferedNeuralStack, NeuralStack
 
+Network = TypeVar("Network", NeuralStack, BufferedNeuralStack)
+
 MODEL, BUFFERED_MODEL = "neural_stack", "neural_stack_buffered"
 
 
-class _NeuralStackTransducer(Transducer):
-    """A transducer with a neural stack or queue.
-
-    Attributes:
-        network_class: the class of the network.
-        encoder_class: the class of fairseq's encoder around it.
-    """
-
-    network_class: ClassVar[type[NeuralStack] | type[BufferedNeuralStack]]
-    encoder_class: ClassVar[type[NeuralStackEncoder] | type[BufferedNeuralStackEncoder]]
-
-    @classmethod
-    def build_encoder(
-        cls, options: Namespace, dictionary: Dictionary
-    ) -> NeuralStackEncoder | BufferedNeuralStackEncoder:
-        size = num_words(dictionary)
-        settle(options, size)
-        network: Any = cls.network_class(
-            size,
-            options.vector_size,
-            controller=str(options.controller),
-            hidden_size=options.hidden_size,
-            memory=str(options.memory),
-            pushed=str(options.pushed),
-        )
-        return cls.encoder_class(options, dictionary, network)
+def _network(network_class: type[Network], options: Namespace, dictionary: Dictionary) -> Network:
+    size = num_words(dictionary)
+    settle(options, size)
+    return network_class(
+        size,
+        options.vector_size,
+        controller=str(options.controller),
+        hidden_size=options.hidden_size,
+        memory=str(options.memory),
+        pushed=str(options.pushed),
+    )
 
 
 @register_model(MODEL, dataclass=NeuralStackConfig)
-class NeuralStackModel(_NeuralStackTransducer):
+class NeuralStackModel(Transducer):
     """A controller with a stack or a queue, which takes a step for each symbol."""
 
-    reads_whole_input = False
-    network_class, encoder_class = NeuralStack, NeuralStackEncoder
+    @classmethod
+    def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> NeuralStackEncoder:
+        return NeuralStackEncoder(options, dictionary, _network(NeuralStack, options, dictionary))
 
 
 @register_model(BUFFERED_MODEL, dataclass=BufferedNeuralStackConfig)
-class BufferedNeuralStackModel(_NeuralStackTransducer):
+class BufferedNeuralStackModel(Transducer):
     """A controller with a stack or a queue between an input buffer and an output buffer."""
 
     reads_whole_input = True
-    network_class, encoder_class = BufferedNeuralStack, BufferedNeuralStackEncoder
+
+    @classmethod
+    def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> BufferedNeuralStackEncoder:
+        return BufferedNeuralStackEncoder(options, dictionary, _network(BufferedNeuralStack, options, dictionary))
 
 
 register_presets(MODEL)

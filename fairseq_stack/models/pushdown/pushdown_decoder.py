@@ -30,17 +30,16 @@ class PushdownDecoder(RecurrentDecoder):
         self.network = network
         self.embed_tokens = network.embedding
 
-    def forward(
+    def extract_features(
         self,
         prev_output_tokens: Tensor,
         encoder_out: None = None,
         incremental_state: IncrementalState | None = None,
         tape: Tensor | None = None,
         next_words: Tensor | None = None,
-        features_only: bool = False,
         **kwargs: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """The logits of the next symbols, (B, n, V), or with ``features_only`` the final states, (B, n, d).
+        """The final states, (B, n, d).
 
         Args:
             prev_output_tokens: (B, n), with padding on the right.
@@ -48,7 +47,6 @@ class PushdownDecoder(RecurrentDecoder):
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
             tape: the tapes of the parses (B, n, n). None: of the model's own decisions, if it reads tapes.
             next_words: with a tape, the words (B, n) whose attachments are to be scored.
-            features_only: whether final states are wanted instead of logits.
             kwargs: what else fairseq gives, such as the lengths.
 
         Returns:
@@ -73,7 +71,7 @@ class PushdownDecoder(RecurrentDecoder):
             hidden = self.network(prev_output_tokens, tape)
             if next_words is not None:
                 extra["attachment_scores"] = self.network.attachment_scores(hidden, next_words, tape)
-        return hidden if features_only else self.output_layer(hidden), extra
+        return hidden, extra
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
         """The logits for final states."""

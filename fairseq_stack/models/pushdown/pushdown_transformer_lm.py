@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import Layer
-from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.gpt2 import gpt2_of
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
@@ -36,7 +35,7 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 
 
 @register_model(MODEL, dataclass=PushdownLanguageModelConfig)
-class PushdownLanguageModel(CheckedLoading, Pretrained, FairseqLanguageModel):
+class PushdownLanguageModel(Pretrained, FairseqLanguageModel):
     """A causal Transformer that predicts words and what they attach to; input and output share embeddings."""
 
     @classmethod

@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import FairseqEncoder, register_model
-from torch import Tensor, nn
+from fairseq.models import register_model
+from torch import Tensor
 
-from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.lstm.lstm_options import StackLSTMOptions
 from fairseq_stack.models.tagger.tagger_options import (
     LSTM,
@@ -19,20 +18,14 @@ from fairseq_stack.models.tagger.tagger_options import (
     lstm_options,
     transformer_options,
 )
-from fairseq_stack.models.transducer import Output, Transducer
-from fairseq_stack.models.vocabulary import fingerprint, num_words
+from fairseq_stack.models.transducer import Output, Transducer, TransducerEncoder
+from fairseq_stack.models.vocabulary import num_words
 from fairseq_stack.networks.taggers import LSTMTagger, TransformerTagger
 from fairseq_stack.networks.vocabulary import ABSENT
 
 
-class TaggerEncoder(FairseqEncoder):
+class TaggerEncoder(TransducerEncoder):
     """A tagger behind the interface of fairseq's encoders; special symbols of the dictionary are vectors of zeros."""
-
-    def __init__(self, cfg: Any, dictionary: Dictionary, network: nn.Module) -> None:
-        super().__init__(dictionary)
-        self.cfg = cfg
-        self.network = network
-        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **kwargs: Any) -> Output:
         """The logits of the words at each position, ``encoder_out`` (B, n, k).
@@ -58,8 +51,6 @@ class TaggerEncoder(FairseqEncoder):
 class TransformerTaggerModel(Transducer):
     """A transformer whose layers are given by a layer list, with an output at each position."""
 
-    reads_whole_input = False  # padding is hidden
-
     @classmethod
     def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> TaggerEncoder:
         count = num_words(dictionary)
@@ -70,8 +61,6 @@ class TransformerTaggerModel(Transducer):
 @register_model(LSTM, dataclass=StackLSTMOptions)
 class LSTMTaggerModel(Transducer):
     """An LSTM with the stacks that ``--stack`` gives, with an output after each symbol."""
-
-    reads_whole_input = False
 
     @classmethod
     def build_encoder(cls, options: Namespace, dictionary: Dictionary) -> TaggerEncoder:

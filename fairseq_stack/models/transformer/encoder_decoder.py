@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
-from fairseq_stack.models.checkpoints import FINGERPRINT
 from fairseq_stack.models.incremental import IncrementalState, ReadsAhead
 from fairseq_stack.models.transformer.layers import StackDecoderLayer, StackEncoderLayer, wrapped
 from fairseq_stack.models.transformer.loops import Visit, loop_layers, of_loop
-from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, fingerprint, new_table
+from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, new_table, register_fingerprint
 from fairseq_stack.modules import InterleavedSinusoidalPositions
 
 
@@ -27,7 +26,7 @@ class StackTransformerEncoder(TransformerEncoderBase):
         super().__init__(cfg, dictionary, embed_tokens, return_fc=return_fc)
         loop_layers(self, cfg)
         _set_positions(self, cfg, cfg.encoder.embed_dim, cfg.max_source_positions)
-        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+        register_fingerprint(self, dictionary)
 
     def build_encoder_layer(self, cfg: Any) -> nn.Module:
         return wrapped(StackEncoderLayer(cfg, next(self._layers_to_build), self.return_fc), cfg)
@@ -54,7 +53,7 @@ class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
         self.num_loops: int = cfg.stack_loops
         loop_layers(self, cfg)
         _set_positions(self, cfg, cfg.decoder.embed_dim, cfg.max_target_positions)
-        self.register_buffer(FINGERPRINT, torch.tensor(fingerprint(dictionary)))
+        register_fingerprint(self, dictionary)
 
     def build_decoder_layer(self, cfg: Any, no_encoder_attn: bool = False) -> nn.Module:
         return wrapped(StackDecoderLayer(cfg, next(self._layers_to_build), no_encoder_attn), cfg)

@@ -11,7 +11,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.models.gpt2 import GPT2, Part
 from fairseq_stack.models.shared_options import flag, parse_option
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
-from fairseq_stack.models.transformer.plain import REFUSED
+from fairseq_stack.models.transformer.transformer_options import NOT_IN_PLAIN_NETWORKS
 
 _MODULES: dict[str, Part] = {
     "self_attn_layer_norm": ("ln_1", None),
@@ -33,7 +33,7 @@ def settle_from_gpt2(options: Namespace, gpt2: GPT2) -> dict[str, Any]:
     Raises:
         UserError: see :meth:`GPT2.settle`; or an option is set that leaves no room for GPT-2.
     """
-    for name in (*REFUSED, "decoder_layers_to_keep", "no_padding_row"):
+    for name in (*NOT_IN_PLAIN_NETWORKS, "decoder_layers_to_keep", "no_padding_row"):
         if getattr(options, name, None):
             raise UserError(f"{flag(name)} and --init-from-gpt2 cannot be combined")
     options.stack_layers = options.stack_layers or f"{gpt2.num_layers}xsdpa"

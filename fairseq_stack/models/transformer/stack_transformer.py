@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import spellings
-from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.shared_options import flag, initial_scale, plain_namespace
@@ -35,7 +34,7 @@ LAYER_LISTS = {"encoder": "stack_encoder_layers", "decoder": "stack_decoder_laye
 
 
 @register_model(MODEL)
-class StackTransformer(CheckedLoading, Pretrained, TransformerModel):
+class StackTransformer(Pretrained, TransformerModel):
     """A transformer for translation whose encoder and decoder layers are given by layer lists."""
 
     @classmethod

@@ -12,7 +12,6 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.checkpoints import CheckedLoading
 from fairseq_stack.models.gpt2 import gpt2_of
 from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
@@ -33,7 +32,7 @@ MODEL = "stack_transformer_lm"
 
 
 @register_model(MODEL, dataclass=StackTransformerLanguageModelConfig)
-class StackTransformerLanguageModel(CheckedLoading, Pretrained, TransformerLanguageModel):
+class StackTransformerLanguageModel(Pretrained, TransformerLanguageModel):
     """A causal, pre-norm transformer language model whose layers are given by a layer list."""
 
     @classmethod

@@ -32,6 +32,12 @@ from fairseq_stack.models.shared_options import (
 
 POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
 INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "one-turn"])
+NOT_IN_PLAIN_NETWORKS = (
+    "adaptive_input", "adaptive_softmax_cutoff", "base_layers", "cross_self_attention", "decoder_xformers_att_config",
+    "encoder_xformers_att_config", "quant_noise_pq", "quant_noise_scalar", "scale_attn", "scale_fc", "scale_heads",
+    "scale_resids", "tie_adaptive_weights",
+)  # fmt: skip
+"""The options of fairseq that change what is computed and that plain networks do not have."""
 
 
 @dataclass

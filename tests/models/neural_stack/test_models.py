@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.incremental import IncrementalState
-from fairseq_stack.models.presets import PRESETS
 from tests.helpers import assert_normwise_close
 from tests.models.building import (
     build_language_model,
@@ -28,7 +26,6 @@ COUNTS = {
     "formula": (7, "", 110, None, 961),
     "agreement": (10, "", 182, None, 1114),
 }
-OTHERS = ("--controller=gru --memory=queue", "--controller=rnn --pushed=input", "--memory=queue --vector-size=4")
 
 
 def random_tokens(*shape: int) -> torch.Tensor:
@@ -51,23 +48,6 @@ def test_counts_of_the_paper(task: str, multiple_of: int) -> None:
         expected[f"neural_stack_buffered_linear{ending}_2018"] = buffered
     for preset, count in expected.items():
         assert count_parameters(build_transduction_model(preset, make_dictionary(size, multiple_of))) == count
-
-
-@pytest.mark.parametrize("flags", [f"--arch={preset}" for preset in PRESETS["neural_stack"]] + list(OTHERS))
-def test_incremental_equals_parallel(flags: str) -> None:
-    """Also where rows are reordered, repeated and dropped in between."""
-    arch = flags.removeprefix("--arch=") if "arch" in flags else "neural_stack"
-    model = build_transduction_model(arch, DICTIONARY, *([] if "arch" in flags else flags.split())).double()
-    state: IncrementalState = {}
-    tokens, rows = random_tokens(3, 7), torch.tensor([2, 0, 0, 1])
-    for length in range(1, 8):
-        if length == 5:
-            model.encoder.reorder_incremental_state(state, rows)
-            tokens = tokens[rows]
-        step = logits(model, tokens[:, :length], incremental_state=state)
-        assert_normwise_close(step, logits(model, tokens[:, :length])[:, -1:], 1e-12)
-    with pytest.raises(ValueError, match="expected 8 previous output tokens, got 9"):
-        logits(model, random_tokens(4, 9), incremental_state=state)
 
 
 def test_special_symbols_are_vectors_of_zeros() -> None:

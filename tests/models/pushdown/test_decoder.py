@@ -55,6 +55,8 @@ def test_own_decisions(name: str, compact: tuple[str, ...]) -> None:
     assert torch.equal(can_occur, logits.isfinite())
     assert_normwise_close(logits[can_occur], with_tape[can_occur], 1e-11)
     assert extra["attachment_scores"].shape == (2, 7, 8)
+    features, _ = model.extract_features(tokens, tape=tape)
+    assert torch.equal(model.decoder.output_layer(features), with_tape)
     incremental: dict[str, dict[str, object]] = {}
     rows = torch.arange(2)
     for length in range(1, 6):
