@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 from fairseq_stack.ops import _native, nondeterministic_stack, release_buffers
 from fairseq_stack.ops._native import availability, buffers
 from fairseq_stack.ops.nondeterministic import native
+from fairseq_stack.ops.nondeterministic._log_weights import join_transitions
 from fairseq_stack.ops.superposition import native as superposition_native
 from tests.helpers import threads
 from tests.ops.stacks import STACKS
@@ -115,10 +116,10 @@ def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
     push, replace, _ = logits = [torch.randn(3, 5, 2, 2, *target, dtype=dtype) for target in ((2, 2), (2, 2), (2,))]
     push[1] *= 100
     replace[2, :, :, 1] = -torch.inf
-    inputs = [x.requires_grad_() for x in (*logits, torch.randn(3, 6, 2, dtype=dtype))]
-    torch.library.opcheck(native._stack, tuple(inputs))
-    readings, *saved = (x.detach() for x in native._stack(*inputs))
-    arguments = [*(x.detach() for x in inputs), *saved]
+    inputs = [x.requires_grad_() for x in (join_transitions(*logits), torch.randn(3, 6, 2, dtype=dtype))]
+    torch.library.opcheck(native._stack, (*inputs, 2))
+    readings, *saved = (x.detach() for x in native._stack(*inputs, 2))
+    arguments = [*(x.detach() for x in inputs), *saved, 2]
     for grad_weights in (None, torch.randn_like(saved[0])):
         torch.library.opcheck(native._stack_backward, (torch.randn_like(readings), grad_weights, *arguments))
 
@@ -216,9 +217,10 @@ def test_float32_is_used_where_it_is_precise_enough() -> None:
     push[1] *= 5
     replace[2] *= 30
     pop[3, 20, 1, 2] = -torch.inf
-    *_, wide, _ = native._stack(*logits, torch.randn(4, 31, 2))
+    joined = join_transitions(*logits)
+    *_, wide, _ = native._stack(joined, torch.randn(4, 31, 2), 2)
     assert wide.tolist() == [False, False, True, True]
-    *_, wide, _ = native._stack(*(x.double() for x in logits), torch.randn(4, 31, 2).double())
+    *_, wide, _ = native._stack(joined.double(), torch.randn(4, 31, 2).double(), 2)
     assert wide.all()
 
 

@@ -34,7 +34,7 @@ def log_partition(
 
 def _by_steps(kind: Kind, push: Tensor, replace: Tensor, pop: Tensor, *, window: int | None) -> Tensor:
     """log Z_t, (B, n), in float64, by columns of this kind."""
-    logits = join_transitions(push, replace, pop)
+    logits = join_transitions(push, replace, pop).double()
     no_vector = logits.new_zeros(len(logits), 1)
     first = no_vector, push.shape[2], push.shape[3], window, None
     columns: NativeColumns | PanelColumns | TrackedColumns

@@ -30,9 +30,9 @@ def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | 
 
 
 def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
-    """Log weights (..., Q, S, Q, S), the same, and (..., Q, S, Q) as one (..., C, 2 C + Q) in float64."""
+    """Log weights (..., Q, S, Q, S), the same, and (..., Q, S, Q) as one (..., C, 2 C + Q)."""
     push, replace = (x.flatten(-4, -3).flatten(-2) for x in (push, replace))
-    return torch.cat([push, replace, pop.flatten(-3, -2)], -1).double()
+    return torch.cat([push, replace, pop.flatten(-3, -2)], -1)
 
 
 def first_configuration(shape: Sequence[int], like: Tensor) -> Tensor:

@@ -60,7 +60,7 @@ def stack_contents(
         ValueError: if an argument's shape, dtype, layout or device is wrong, or the window is not positive.
     """
     check_transitions(push, replace, pop, window)
-    logits = join_transitions(push, replace, pop)
+    logits = join_transitions(push, replace, pop).double()
     return [_contents(logits[b : b + 1], push.shape[2], window, least) for b in range(len(logits))]
 
 

@@ -37,7 +37,8 @@ def nondeterministic_stack_native(
     top = push.shape[2:4]
     dtype = computation_dtype(values.dtype)
     vectors = torch.cat([bottom.to(dtype).expand(len(values), -1)[:, None], values.to(dtype)], 1)
-    readings, weights, *_ = _differentiable_stack(push.to(dtype), replace.to(dtype), pop.to(dtype), vectors)
+    logits = join_transitions(push, replace, pop).to(dtype)
+    readings, weights, *_ = _differentiable_stack(logits, vectors, top[0])
     readings = readings.unflatten(2, top).to(values.dtype)
     if not return_weights:
         return readings, None
@@ -45,27 +46,24 @@ def nondeterministic_stack_native(
 
 
 @torch.library.custom_op("fairseq_stack::nondeterministic_stack", mutates_args=(), device_types="cpu")
-def _stack(
-    push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The stack for log weights (B, n, Q, S, ...) and v_0..v_n (B, n + 1, m), by (a)-(e) of ``docs/algorithm.md``.
+def _stack(logits: Tensor, vectors: Tensor, num_states: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The stack for log weights (B, n, C, 2 C + Q) and v_0..v_n (B, n + 1, m), by (a)-(e) of ``docs/algorithm.md``.
 
     Returns:
         r_t[(r, y)] at index [b, t - 1, (r, y)], (B, n, C, m); W_t[i][(r, y)] at [b, t - 1, (r, y), i + 1], (B, n, C,
         n + 1); and for the backward pass the inner weights, of uint8, and for which sequences float32 and float64 were
         not precise enough, (B,) each.
     """
-    batch_size, length, num_states, num_symbols = pop.shape[:4]
-    weights = pop.new_empty(batch_size, length, num_states * num_symbols, length + 1)
-    workspace = buffers.take(batch_size * _room(length, num_states, num_symbols))
+    batch_size, length, size, _ = logits.shape
+    weights = logits.new_empty(batch_size, length, size, length + 1)
+    workspace = buffers.take(batch_size * _room(length, num_states, size))
     wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
     _call(
-        "forward", pop.shape, weights=weights, workspace=workspace, wide=wide, inexact=inexact,
-        push=push, replace=replace, pop=pop,
+        "forward", num_states, logits=logits, weights=weights, workspace=workspace, wide=wide, inexact=inexact,
     )  # fmt: skip
     if inexact.any():
-        logits = join_transitions(push[inexact], replace[inexact], pop[inexact])
-        weights[inexact] = exact_readings(logits, units_like(logits, 1), num_states, None).to(weights.dtype)
+        exact = exact_readings(logits[inexact], units_like(logits[inexact], 1), num_states, None)
+        weights[inexact] = exact.to(weights.dtype)
     with without_autocast(torch.device("cpu")):
         readings = _product(weights.flatten(1, 2), finite(vectors)).unflatten(1, weights.shape[1:3])
     readings += from_then_on(marks_of(vectors))[:, 1:, None]
@@ -73,15 +71,14 @@ def _stack(
 
 
 @_stack.register_fake
-def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    batch_size, length, num_states, num_symbols = pop.shape[:4]
-    size = num_states * num_symbols
+def _(logits: Tensor, vectors: Tensor, num_states: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    batch_size, length, size, _ = logits.shape
     return (
         vectors.new_empty(batch_size, length, size, vectors.shape[2]),
-        pop.new_empty(batch_size, length, size, length + 1),
-        pop.new_empty(batch_size * _room(length, num_states, num_symbols), dtype=torch.uint8),
-        pop.new_empty(batch_size, dtype=torch.bool),
-        pop.new_empty(batch_size, dtype=torch.bool),
+        logits.new_empty(batch_size, length, size, length + 1),
+        logits.new_empty(batch_size * _room(length, num_states, size), dtype=torch.uint8),
+        logits.new_empty(batch_size, dtype=torch.bool),
+        logits.new_empty(batch_size, dtype=torch.bool),
     )
 
 
@@ -89,16 +86,15 @@ def _(push: Tensor, replace: Tensor, pop: Tensor, vectors: Tensor) -> tuple[Tens
 def _stack_backward(
     grad_readings: Tensor | None,
     grad_weights: Tensor | None,
-    push: Tensor,
-    replace: Tensor,
-    pop: Tensor,
+    logits: Tensor,
     vectors: Tensor,
     weights: Tensor,
     workspace: Tensor,
     wide: Tensor,
     inexact: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The gradients of push, replace, pop and the vectors, given what ``_stack`` got and returned: (g)-(m) of
+    num_states: int,
+) -> tuple[Tensor, Tensor]:
+    """The gradients of log weights and vectors, given what ``_stack`` got and returned: (g)-(m) of
     ``docs/algorithm.md``.
     """
     if grad_readings is None:
@@ -118,21 +114,18 @@ def _stack_backward(
         cotangents = torch.bmm(grad_readings, vectors.transpose(1, 2)).view_as(weights)
     if grad_weights is not None:
         cotangents += grad_weights
-    gradients = grad_push, grad_replace, grad_pop = _empty_gradients(push, replace, pop)
+    gradient = logits.new_empty(logits.shape)
     _call(
-        "backward", pop.shape, weights=weights, workspace=workspace, wide=wide, inexact=inexact, cotangents=cotangents,
-        push_gradients=grad_push, replace_gradients=grad_replace, pop_gradients=grad_pop,
+        "backward", num_states, logits=logits, weights=weights, workspace=workspace, wide=wide, inexact=inexact,
+        cotangents=cotangents, logit_gradients=gradient,
     )  # fmt: skip
     if inexact.any():
-        num_states, size = pop.shape[4], weights.shape[2]
-        logits = join_transitions(push[inexact], replace[inexact], pop[inexact])
-        exact, _ = exact_gradients(cotangents[inexact], logits, units_like(logits, 1), num_states, None)
-        for gradient, part in zip(gradients, exact.split([size, size, num_states], 3), strict=True):
-            gradient[inexact] = part.reshape(-1, *gradient.shape[1:]).to(gradient.dtype)
+        units = units_like(logits[inexact], 1)
+        exact, _ = exact_gradients(cotangents[inexact], logits[inexact], units, num_states, None)
+        gradient[inexact] = exact.to(gradient.dtype)
     if used is not None:
-        for gradient in (*gradients, grad_vectors):
-            gradient[used] = torch.nan
-    return *gradients, grad_vectors
+        gradient[used] = grad_vectors[used] = torch.nan
+    return gradient, grad_vectors
 
 
 def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
@@ -141,13 +134,9 @@ def _undefined(vectors: Tensor, weights: Tensor) -> Tensor:
 
 
 @_stack_backward.register_fake
-def _(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    _, _, push, replace, pop, vectors, *_ = inputs
-    return *_empty_gradients(push, replace, pop), vectors.new_empty(vectors.shape)
-
-
-def _empty_gradients(push: Tensor, replace: Tensor, pop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    return push.new_empty(push.shape), replace.new_empty(replace.shape), pop.new_empty(pop.shape)
+def _(*inputs: Any) -> tuple[Tensor, Tensor]:
+    _, _, logits, vectors, *_ = inputs
+    return logits.new_empty(logits.shape), vectors.new_empty(vectors.shape)
 
 
 _differentiable_stack = differentiable_once(
@@ -162,9 +151,8 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     return torch.bmm(b.transpose(1, 2).contiguous(), a.transpose(1, 2)).transpose(1, 2).contiguous()
 
 
-def _room(length: int, num_states: int, num_symbols: int) -> int:
-    """At least the bytes of one sequence's workspace, a multiple of 64; ``length`` may be symbolic."""
-    size = num_states * num_symbols
+def _room(length: int, num_states: int, size: int) -> int:
+    """At least the bytes of one sequence's workspace, a multiple of 64, for C configurations; they may be symbolic."""
     return 64 * ((length + 16) * (length + 4) * (size + 1) * (size + num_states + 1) // 16 + 16)
 
 
@@ -177,22 +165,23 @@ class _Call(Call):
     _fields_ = fields_of("nd_call")
 
 
-def _call(direction: str, shape: torch.Size, *, weights: Tensor, **arrays: Tensor) -> None:
-    """Run a kernel for ``shape`` = (B, n, Q, S, ...); arrays are for fields of struct nd_call."""
+def _call(direction: str, num_states: int, *, logits: Tensor, weights: Tensor, **arrays: Tensor) -> None:
+    """Run a kernel; arrays are for fields of struct nd_call."""
     if weights.numel() == 0:
         return
     library = required_library()
-    sequences, length, num_states, num_symbols = shape[:4]
+    sequences, length, size, _ = logits.shape
+    num_symbols = size // num_states
     is_double = int(weights.dtype == torch.float64)
     work = num_states**3 * num_symbols**2 * length**2 * (length + 6) // 6
     crew = crew_size(sequences, work, _most_workers(length, library.vector_bytes // weights.element_size()))
     sizes = (ctypes.c_size_t * 3)()
     library.functions.fss_nd_sizes(library.number, is_double, length, num_states, num_symbols, crew, sizes)
-    room = _room(length, num_states, num_symbols)
+    room = _room(length, num_states, size)
     if sizes[0] > room:
         raise RuntimeError(f"nondeterministic_stack: {sizes[0]} bytes do not fit into {room}")
     call = _Call(is_double, sequences, length, num_states, num_symbols, workspace_bytes=room)
-    call.hold(weights=weights, **arrays)
+    call.hold(logits=logits, weights=weights, **arrays)
     library.run(
         f"fss_nd_{direction}",
         call,

@@ -41,7 +41,7 @@ def nondeterministic_stack_pytorch(
     batch_size, length, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
     push, replace = (x.permute(0, 1, 3, 2, 5, 4) for x in (push, replace))
-    logits, marks = defined(join_transitions(push, replace, pop.transpose(2, 3)))
+    logits, marks = defined(join_transitions(push, replace, pop.transpose(2, 3)).double())
     marks = from_then_on(marks)[:, :, None]
     weights, *_ = _TopWeights.apply(logits, num_states)
     readings = torch.bmm(weights.flatten(1, 2), finite(vectors)).unflatten(1, (length, num_symbols, num_states))

@@ -37,7 +37,7 @@ def nondeterministic_stack_reference(
     dtype = values.dtype
     batch_size, _, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
-    logits, marks = defined(join_transitions(push, replace, pop))
+    logits, marks = defined(join_transitions(push, replace, pop).double())
     transitions = _split_transitions(logits, num_states, num_symbols)
     marks = from_then_on(marks)[:, :, None, None, None]
     marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
@@ -52,7 +52,7 @@ def nondeterministic_stack_reference(
 def log_partition_reference(push: Tensor, replace: Tensor, pop: Tensor, *, window: int | None = None) -> Tensor:
     """log Z_t, (B, n), in float64, as for ``nondeterministic_stack``: of the denominator of Eq. 29."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
-    logits, marks = defined(join_transitions(push, replace, pop))
+    logits, marks = defined(join_transitions(push, replace, pop).double())
     transitions = _split_transitions(logits, num_states, num_symbols)
     _, log_totals = _readings(*transitions, logits.new_zeros(batch_size, length + 1, 1), window)
     return log_totals + from_then_on(marks)

@@ -148,7 +148,7 @@ class NondeterministicStackState:
         sizes.check("value", value, f"{self.columns.batch_size} {self.columns.value_size}")
         check_fits_state("push", push, self.like)
         with without_autocast(value.device):
-            return self._step(join_transitions(push, replace, pop), value)
+            return self._step(join_transitions(push, replace, pop).double(), value)
 
     def step_joined(self, transitions: Tensor, value: Tensor) -> tuple[Tensor, NondeterministicStackState]:
         """Take one step, as ``step`` does, with all log weights in one tensor; this saves much of a short step's time.

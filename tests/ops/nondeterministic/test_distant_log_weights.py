@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import native
+from fairseq_stack.ops.nondeterministic._log_weights import join_transitions
 from fairseq_stack.ops.nondeterministic._tracked_columns import TrackedColumns
 from tests.helpers import assert_agree, assert_normwise_close, hostile
 from tests.ops.nondeterministic.adversarial import KINDS, adversarial
@@ -130,7 +131,7 @@ def test_what_takes_the_slow_way() -> None:
     def slow(inputs: Sequence[Tensor]) -> list[bool]:
         push, replace, pop, values, bottom = (x.detach() for x in inputs)
         vectors = torch.cat([bottom.expand(len(values), 1, -1), values], 1)
-        *_, inexact = native._stack(push, replace, pop, vectors)
+        *_, inexact = native._stack(join_transitions(push, replace, pop), vectors, push.shape[2])
         taken: list[bool] = inexact.tolist()
         return taken
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import nondeterministic_stack
 from fairseq_stack.ops.nondeterministic import native
+from fairseq_stack.ops.nondeterministic._log_weights import join_transitions
 from tests.helpers import INSTRUCTION_SETS, use_backend, use_instruction_set
 from tests.ops import exact
 from tests.ops.exact import MANTISSA, as_integers, digits, quotients
@@ -115,7 +116,8 @@ def test_nondeterministic_weights_of_kernels_in_float32(
     known = runs(*size, 0.0, twos=0.4)
     assert 16 <= digits(known.totals) <= MANTISSA[torch.float32]
     push, replace, pop, values, bottom = known.inputs(torch.float32)
-    *_, wide = native._stack(push, replace, pop, torch.cat([bottom[None, None], values], 1))
+    vectors = torch.cat([bottom[None, None], values], 1)
+    *_, wide, _ = native._stack(join_transitions(push, replace, pop), vectors, push.shape[2])
     assert not wide.any()
     weights = nondeterministic_stack(push, replace, pop, values, bottom, backend="native", return_weights=True)[1]
     assert torch.equal(weights, known.weights.float())

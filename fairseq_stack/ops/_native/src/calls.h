@@ -13,11 +13,10 @@ struct resources {
 /* One call of the nondeterministic stack; arrays are contiguous, and of one real type. */
 struct nd_call {
     int64_t is_double, sequences, length, num_states, num_symbols;
-    const void *push, *replace; /* log weights, (sequences, length, C, C) */
-    const void *pop;            /* (sequences, length, C, Q) */
-    void *weights;              /* W, (sequences, length, C, length + 1) */
-    const void *cotangents;     /* of W */
-    void *push_gradients, *replace_gradients, *pop_gradients;
+    const void *logits;     /* log weights, (sequences, length, C, 2 C + Q): pushes, replacements, pops */
+    void *weights;          /* W, (sequences, length, C, length + 1) */
+    const void *cotangents; /* of W */
+    void *logit_gradients;
     uint8_t *wide;    /* for each sequence: whether float is not precise enough; 0 before the forward pass */
     uint8_t *inexact; /* for each sequence: whether double is not precise enough, and nothing is computed; likewise */
     void *workspace;  /* one part for each sequence */

@@ -193,13 +193,8 @@ static int nd_backward(const void *given, int64_t sequence, char *memory) {
     };
     nd_begin_backward(&pass, call->crew != NULL);
     share(call->crew, nd_work_backward, &pass);
-    const size_t rows = (size_t)rec.n * rec.C;
-    for (size_t row = 0, to = sequence * rows; row < rows; row++, to++) {
-        const real *own = a.gradients + row * rec.width;
-        put_numbers(call->is_double, call->push_gradients, to * rec.C, rec.C, own);
-        put_numbers(call->is_double, call->replace_gradients, to * rec.C, rec.C, own + rec.C);
-        put_numbers(call->is_double, call->pop_gradients, to * rec.Q, rec.Q, own + 2 * rec.C);
-    }
+    const size_t count = (size_t)rec.n * rec.C * rec.width;
+    put_numbers(call->is_double, call->logit_gradients, sequence * count, count, a.gradients);
     return 1;
 }
 

@@ -172,17 +172,12 @@ INLINE int nd_is_near(struct nd_spread spread) { return !spread.masked && spread
 /* D_t for all steps of a sequence; returns the largest spread, in which `undefined` is the first undefined step,
  * or 0. In float, the computation stops at a step whose log weights are not close enough. */
 INLINE struct nd_spread nd_prepare(const struct nd_record *rec, const struct nd_call *call, int64_t sequence) {
-    const size_t C = rec->C, Q = rec->Q, first = sequence * rec->n;
+    const size_t size = (size_t)rec->C * rec->width, first = sequence * rec->n;
     struct nd_spread largest = {0};
     for (int t = 1; t <= rec->n; t++) {
         real *step = nd_row_transitions(rec, t);
-        for (size_t x = 0, row = (first + t - 1) * C; x < C; x++, row++) {
-            real *own = step + x * rec->width;
-            get_numbers(own, call->is_double, call->push, row * C, C);
-            get_numbers(own + C, call->is_double, call->replace, row * C, C);
-            get_numbers(own + 2 * C, call->is_double, call->pop, row * Q, Q);
-        }
-        const struct nd_spread spread = nd_exponentiate(step, C, rec->width);
+        get_numbers(step, call->is_double, call->logits, (first + t - 1) * size, size);
+        const struct nd_spread spread = nd_exponentiate(step, rec->C, rec->width);
         if (spread.range > largest.range) largest.range = spread.range;
         largest.masked |= spread.masked;
         if (spread.undefined && !largest.undefined) largest.undefined = t;
