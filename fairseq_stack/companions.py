@@ -14,16 +14,13 @@ from typing import Any
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, written_whole
+from fairseq_stack_preprocess.layout import MANIFEST_NAME, PIECE_MODEL_NAME, TOKENIZER_NAME
 
 DICTIONARIES = "dict*.txt"
-MANIFEST_OF_CORPUS = "manifest.json"
-"""As ``fairseq_stack_preprocess`` writes it, which a checkout that only ``--user-dir`` names cannot import."""
 MANIFEST = "corpus-manifest.json"
-"""The name of its copy next to checkpoints."""
+"""The name of the corpus' manifest next to checkpoints."""
 TASK = "task.json"
-TOKENIZER = "tokenizer.json"
-"""The tokenizer of a corpus in GPT-2's pieces."""
-PIECE_MODELS = ("sentencepiece.*.model", "spm.model", TOKENIZER)
+PIECE_MODELS = ("sentencepiece.*.model", PIECE_MODEL_NAME, TOKENIZER_NAME)
 _FACTS = ("task", "alphabet", "blank", "scored", "template", "penn", "labels")
 OWN_PIECE_MODEL = "sentencepiece.bpe.model"
 """The model that the user named with ``--sentencepiece-model``, as fairseq's ``from_pretrained`` looks for it."""
@@ -87,9 +84,9 @@ def companions_of_data(folder: Path) -> dict[str, Path]:
     """The companions in a folder of data and, if ``fairseq-stack prepare`` made it, in the folder that holds it."""
     companions = {path.name: path for path in folder.glob(DICTIONARIES)}
     corpus = folder.absolute().parent
-    if (corpus / MANIFEST_OF_CORPUS).is_file():
+    if (corpus / MANIFEST_NAME).is_file():
         companions |= {path.name: path for pattern in PIECE_MODELS for path in corpus.glob(pattern)}
-        companions[MANIFEST] = corpus / MANIFEST_OF_CORPUS
+        companions[MANIFEST] = corpus / MANIFEST_NAME
         if (corpus / TASK).is_file():
             companions[TASK] = corpus / TASK
     return companions

@@ -13,7 +13,6 @@ from omegaconf import OmegaConf
 
 from fairseq_stack.companions import (
     MANIFEST,
-    MANIFEST_OF_CORPUS,
     OWN_PIECE_MODEL,
     companions_beside,
     companions_of_data,
@@ -23,7 +22,6 @@ from fairseq_stack.companions import (
     save_companions,
 )
 from fairseq_stack.errors import UserError
-from fairseq_stack_preprocess.layout import MANIFEST_NAME
 
 
 @pytest.fixture
@@ -52,11 +50,6 @@ def test_a_prepared_corpus(corpus: Path, tmp_path: Path) -> None:
     assert copies[MANIFEST] == b"manifest.json"
     assert companions_beside(tmp_path / "checkpoints" / "checkpoint_best.pt").keys() == names
     assert saved(corpus, tmp_path / "checkpoints") == copies
-
-
-def test_the_manifest_has_the_name_that_prepare_gives_it() -> None:
-    """It stands in both packages: training needs it where only ``--user-dir`` names this one."""
-    assert MANIFEST_OF_CORPUS == MANIFEST_NAME
 
 
 def test_without_a_manifest_the_folder_above_is_not_searched(corpus: Path, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ replacement, in the order in which they happen. :mod:`~fairseq_stack.compat.repl
 begin reading. ``python -m fairseq_stack.compat`` prints the table of all changes: what is different, for which models,
 and what makes it unnecessary (docs/fairseq.md has it).
 
-Four files are not named after a module of fairseq, since they change the process: ``versions.py`` (numpy and torch),
-``messages.py`` (errors of the user), ``noise.py`` (warnings) and ``left_out.py`` (what a score leaves out).
+Five files are not named after a module of fairseq, since they change the process: ``versions.py`` (numpy and torch),
+``messages.py`` (errors of the user), ``noise.py`` (warnings), ``omegaconf.py`` (options) and ``left_out.py`` (what a
+score leaves out).
 
 :func:`apply` is called by :mod:`fairseq_stack.models`, :mod:`~fairseq_stack.tasks`, :mod:`~fairseq_stack.optim` and
 :mod:`~fairseq_stack.criterions` before they touch fairseq, so that ``--user-dir`` is all a user needs. Importing this

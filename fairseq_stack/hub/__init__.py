@@ -9,9 +9,7 @@ model wrapped as fairseq's hub interface, which translates, samples and scores r
 - answers: their log-probabilities after a source, and whether a greedy search writes them;
 - transductions: how much of each string a model writes correctly.
 
-``companions.py`` lists the files that accompany a checkpoint, so that its folder can be shared.
-
 ``language_model.py`` says what surprisals need of a model. They need fairseq only for checkpoints.
 
-This package imports ``modules``, ``ops`` and ``compat``, and of models only what they do, never their classes.
+This package imports ``evaluation``, ``modules`` and ``ops``, and of models only what they do, never their classes.
 """

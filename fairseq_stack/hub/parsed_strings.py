@@ -67,8 +67,8 @@ def score_parses(
         choices: the symbols of which the most probable one is found.
 
     Raises:
-        UserError: the hub holds no single model that parses; a string is longer than the model accepts, or has a symbol
-            that it lacks; or the model computes a probability that is not a number, or is 0.
+        UserError: the hub holds no single model that parses; a string is longer than the model accepts; or the model
+            computes a probability that is not a number, or is 0, as for ``<unk>`` with a compact vocabulary.
     """
     require_parses(hub)
     indices = None if choices is None else torch.tensor([*map(hub.tgt_dict.index, choices)])

@@ -11,7 +11,7 @@ from typing import Any
 from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
-from fairseq_stack_preprocess.layout import BYTE_MARK, TOKENIZER_NAME, WORD_MARK
+from fairseq_stack_preprocess.layout import BYTE_MARK, PIECE_MODEL_NAME, TOKENIZER_NAME, WORD_MARK
 from fairseq_stack_preprocess.mt.split_text import normalizer
 from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATION
 from fairseq_stack_preprocess.text.byte_pieces import ByteEncoder
@@ -71,7 +71,7 @@ def _pieces_of_bytes(path: Path) -> Pieces:
 
 def piece_model(companions: Mapping[str, Path], language: str | None) -> Path | None:
     """The SentencePiece model among the companions, if there is one; see :func:`pieces_of`."""
-    return companions.get("spm.model" if language is None else f"sentencepiece.{language}.model")
+    return companions.get(PIECE_MODEL_NAME if language is None else f"sentencepiece.{language}.model")
 
 
 def piece_tokenizer(model: Path, manifest: Path | None, language: str | None) -> Tokenize:

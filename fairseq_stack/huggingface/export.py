@@ -9,7 +9,7 @@ from typing import Any
 from fairseq.data import Dictionary
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
-from fairseq_stack.companions import MANIFEST, TOKENIZER
+from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub, LanguageModelHub
 from fairseq_stack.hub.text import piece_model
@@ -26,6 +26,7 @@ from fairseq_stack.huggingface.tokenizers import (
 )
 from fairseq_stack.models.plain import plain_model
 from fairseq_stack.models.vocabulary import fingerprint
+from fairseq_stack_preprocess.layout import TOKENIZER_NAME
 from fairseq_stack_preprocess.text.output import output_folder
 
 TARGET_TOKENIZER = "target_tokenizer"
@@ -118,8 +119,8 @@ def save_tokenizer(
     Raises:
         UserError: the dictionary has no counterpart in transformers, or the model reads GPT-2's pieces.
     """
-    if TOKENIZER in hub.companions:
-        raise UserError(f"{hub.companions[TOKENIZER]}: models that read GPT-2's pieces cannot be exported")
+    if TOKENIZER_NAME in hub.companions:
+        raise UserError(f"{hub.companions[TOKENIZER_NAME]}: models that read GPT-2's pieces cannot be exported")
     require_plain(dictionary.symbols, f"the dictionary of {language}" if language else "the dictionary")
     folder.mkdir(exist_ok=True)
     dictionary.save(str(folder / DICTIONARY))

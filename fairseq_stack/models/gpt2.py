@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.companions import TOKENIZER
 from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError, missing_package
 from fairseq_stack.files import read_text
 from fairseq_stack.kinds import Layer
 from fairseq_stack.models.vocabulary import CompactEmbedding
+from fairseq_stack_preprocess.layout import TOKENIZER_NAME
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocab.json"
 END = "<|endoftext|>"
@@ -176,11 +176,11 @@ class GPT2:
     def _vocabulary(self) -> tuple[Path, dict[str, int]]:
         """The row of each piece, and the file that says so."""
         path = self.folder / VOCABULARY
-        if path.is_file() and not (self.folder / TOKENIZER).exists():
+        if path.is_file() and not (self.folder / TOKENIZER_NAME).exists():
             return path, self._read_json(VOCABULARY)
-        tokenizer = self._read_json(TOKENIZER)
+        tokenizer = self._read_json(TOKENIZER_NAME)
         added = {token["content"]: token["id"] for token in tokenizer.get("added_tokens", [])}
-        return self.folder / TOKENIZER, {**tokenizer["model"]["vocab"], **added}
+        return self.folder / TOKENIZER_NAME, {**tokenizer["model"]["vocab"], **added}
 
     def _shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         size, hidden = self.size, self.feedforward_size

@@ -13,7 +13,7 @@ from torch.utils.data import Dataset
 from fairseq_stack.errors import UserError
 
 EOS_WORD = "<eos>"
-"""The word that a stream has at the ends of its sentences (``fairseq-stack prepare ptb --mikolov stream``)."""
+"""The word that a stream has at the ends of its sentences (``fairseq-stack prepare lm --stream``)."""
 
 
 def end_of_sentence(dictionary: Dictionary) -> int:

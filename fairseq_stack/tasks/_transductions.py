@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from fairseq_stack.companions import TASK
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
+from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, AT_LAST
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,6 @@ def read_task_file(data: Path) -> TaskFile:
 
 def may_be_scored(task: str | None, inputs: Tensor, lengths: Tensor, blank: int | None) -> Tensor:
     """Where targets of a task can be scored, (B, n), for inputs (B, n) of these lengths (B,)."""
-    # Not above: other tasks, which are registered with this one, need no more than what --user-dir can import.
-    from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, AT_LAST
-
     places = torch.arange(inputs.size(1), device=inputs.device)
     if task in AT_LAST:
         return places == lengths.unsqueeze(1) - 1
