@@ -12,7 +12,6 @@ from fairseq.logging import metrics
 from torch import Tensor
 from torch.nn.functional import nll_loss
 
-from fairseq_stack.errors import UserError
 from fairseq_stack.modules import attachment_log_probabilities
 
 
@@ -33,24 +32,16 @@ def losses_of_words(model: Any, output: Any, target: Tensor, padding_idx: int) -
 
 
 def losses_of_attachments(
-    option: str, output: Any, sample: dict[str, Any], padding_idx: int, legal_only: bool = True
+    output: Any, sample: dict[str, Any], padding_idx: int, legal_only: bool = True
 ) -> tuple[Tensor, Tensor]:
     """-log p of what each word attaches to, (B, n), 0 for padding; and log p of all attachments, (B, n, m).
 
     Args:
-        option: what asks for them, for the message.
-        output: of the model.
+        output: of a model that predicts attachments.
         sample: the batch.
         padding_idx: of the target.
         legal_only: whether the probabilities of legal attachments alone sum to 1.
-
-    Raises:
-        UserError: the batch has no parses, or the model has no head for attachments.
     """
-    if "attachments" not in sample:
-        raise UserError(f"{option} needs parses: --task pushdown_language_modeling")
-    if "attachment_scores" not in output[1]:
-        raise UserError(f"{option} needs a model that predicts attachments: pushdown_transformer_lm")
     legal = sample["legal_attachments"] if legal_only else None
     log_probs = attachment_log_probabilities(output[1]["attachment_scores"], legal)
     losses = -log_probs.gather(2, sample["attachments"].unsqueeze(2)).squeeze(2)

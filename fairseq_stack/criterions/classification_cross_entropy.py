@@ -79,8 +79,10 @@ class ClassificationCrossEntropyCriterion(SummedCriterion):
         size = len(labels) if self.sentence_avg or not num_words else num_words
         words = words.masked_fill(~is_scored, 0).sum(1)
         attached = words.new_zeros(len(labels))
-        if self.attachment_weight or "attachment_scores" in extra:
-            attached = losses_of_attachments("--attachment-weight", output, sample, self.padding_idx)[0].sum(1)
+        if "attachment_scores" in extra:
+            attached = losses_of_attachments(output, sample, self.padding_idx)[0].sum(1)
+        elif self.attachment_weight:
+            raise UserError("--attachment-weight needs a model that predicts attachments: pushdown_transformer_lm")
         loss = words + self.attachment_weight * attached
         logged: dict[str, Any] = {"ntokens": sample["ntokens"], "nsentences": len(labels), "sample_size": size}
         if is_regression:

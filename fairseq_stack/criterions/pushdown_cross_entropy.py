@@ -20,6 +20,7 @@ from fairseq_stack.criterions._words import (
     losses_of_attachments,
     losses_of_words,
 )
+from fairseq_stack.errors import UserError
 
 SOFTMAXES = ChoiceEnum(["legal", "all"])
 
@@ -62,11 +63,15 @@ class PushdownCrossEntropyCriterion(SummedCriterion):
         Raises:
             UserError: the batch has no parses, or the model has no head for attachments.
         """
+        needs = "--criterion pushdown_cross_entropy needs"
+        if "attachments" not in sample:
+            raise UserError(f"{needs} parses: --task pushdown_language_modeling")
         output = model(**sample["net_input"])
+        if "attachment_scores" not in output[1]:
+            raise UserError(f"{needs} a model that predicts attachments: pushdown_transformer_lm")
         target = sample["target"]
         words = losses_of_words(model, output, target, self.padding_idx)
-        option = "--criterion pushdown_cross_entropy"
-        attached, log_probs = losses_of_attachments(option, output, sample, self.padding_idx, self.legal_only)
+        attached, log_probs = losses_of_attachments(output, sample, self.padding_idx, self.legal_only)
         loss = words + self.attachment_weight * attached
         is_word = (target != self.padding_idx) & (target != self.eos)
         is_right = (log_probs.argmax(2) == sample["attachments"]) & is_word
