@@ -135,7 +135,7 @@ def test_mistakes(
     assert refusal(of_pieces, "▁a b") == "sentence 1 has 2 words, but its pieces make 1: ▁a b"
     assert "sentence 2: the dictionary of the model lacks 'zebra'" in refusal(of_pieces, "▁b", "zebra")
     assert "whose surprisals need no correction" in refusal(plain, "a", correct_word_ends=True)
-    assert "translation model" in refusal(load(translation_model), "a")
+    assert "no language model" in refusal(load(translation_model), "a")
     (words,) = surprisals(plain, ["a b c"])
     with pytest.raises(UserError, match=r"the regions 'a \| b' have 2 words, but the model reads 'a b c'"):
         regions_of(["a", "b"], words)
