@@ -25,7 +25,7 @@ class ScoredParse:
         attachments: what the model finds that each word attaches to, n: after the gold parse of what is before the
             word, or in the best parse of the beam, or in the parse of the best run.
         choices: the most probable one of some symbols at the place of each word and of the end, n + 1, where the parses
-            in a beam have their weights; None if there are no symbols to choose between.
+            in a beam have their weights; None if no symbols were given.
         is_tree: whether the best parse of the beam, or of the best run, is one tree; None with the gold parse.
     """
 

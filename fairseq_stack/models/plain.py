@@ -51,10 +51,10 @@ def _network(model: Any) -> PlainModel:
     for name in NOT_IN_PLAIN_NETWORKS:
         if getattr(decoder.cfg, name, None):
             raise UserError(f"{flag(name)}: expected a model without it, since plain networks do not have it")
-    options, vocab_size, padding_idx = _options(decoder, encoder), len(decoder.dictionary), decoder.padding_idx
+    options, vocab_size = _transformer_options(decoder, encoder), len(decoder.dictionary)
     if encoder is None:
-        return StackTransformerLM(options, vocab_size, padding_idx)
-    return PlainTransformer(options, len(encoder.dictionary), vocab_size, padding_idx)
+        return StackTransformerLM(options, vocab_size, decoder.padding_idx)
+    return PlainTransformer(options, len(encoder.dictionary), vocab_size, decoder.padding_idx)
 
 
 def _lstm_options(decoder: Any) -> LSTMOptions:
@@ -70,7 +70,7 @@ def _lstm_options(decoder: Any) -> LSTMOptions:
     return LSTMOptions(**same | decided)
 
 
-def _options(decoder: Any, encoder: Any) -> TransformerOptions:
+def _transformer_options(decoder: Any, encoder: Any) -> TransformerOptions:
     cfg = decoder.cfg
     sides = ("decoder",) if encoder is None else ("decoder", "encoder")
     same = shared_with(TransformerOptions, cfg)
@@ -98,7 +98,7 @@ def _options(decoder: Any, encoder: Any) -> TransformerOptions:
 
 
 def _parameters(model: Any) -> dict[str, Tensor]:
-    """The parameters of the network, by their names, which are those of fairseq."""
+    """The parameters of the network, under fairseq's names."""
     parameters = {name: value for name, value in model.state_dict().items() if not name.endswith("version")}
     for side in ("encoder", "decoder"):
         for part in ("embed_tokens", "output_projection"):

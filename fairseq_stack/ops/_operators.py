@@ -29,7 +29,7 @@ def differentiable_once(
 
     Args:
         op: the name of the op that it belongs to, for messages.
-        forward: the operator: of tensors with the batch as their first axis, and then of options that are no tensors.
+        forward: the operator. It takes tensors whose first axis is the batch, and then options, which are not tensors.
         backward: the operator of the backward pass. It gets the cotangents, of which some may be None, but not all; the
             tensors that ``forward`` got; those that it left; and the options. It returns the gradients of the tensors.
         saved: which outputs ``forward`` leaves for it.

@@ -22,6 +22,13 @@ def test_all_options_of_fairseq_are_read() -> None:
                 assert read is expected or read == expected, name
 
 
+def test_the_checks_of_omegaconf_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = OmegaConf.structured(FairseqConfig)
+    monkeypatch.setattr(DictConfig, "_get_impl", None)
+    assert (config.common.seed, config.common.fp16, config.dataset.max_tokens) == (1, False, None)
+    assert config.optimization.lr == [0.25]
+
+
 def test_references_are_followed() -> None:
     config = OmegaConf.create({"a": 2, "b": "${a}", "groups": {"c": "${..b}"}, "same": "${groups}"})
     assert (config.b, config.groups.c, config.same.c) == (2, 2, 2)
