@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from fairseq_stack.ops import _native, nondeterministic_stack, release_buffers
 from fairseq_stack.ops._native import availability, buffers
+from fairseq_stack.ops._native.structures import Call
 from fairseq_stack.ops.nondeterministic import native
 from fairseq_stack.ops.nondeterministic._log_weights import join_transitions
 from fairseq_stack.ops.superposition import native as superposition_native
@@ -87,6 +89,17 @@ def test_instruction_set_from_the_environment(monkeypatch: pytest.MonkeyPatch, c
     availability.cache_clear()
     with pytest.raises(ValueError, match="FAIRSEQ_STACK_INSTRUCTION_SET: expected one that this machine has"):
         availability()
+
+
+def test_arrays_live_as_long_as_the_call_that_points_to_them() -> None:
+    class OneField(Call):
+        _fields_ = (("values", ctypes.c_void_p),)
+
+    call, values = OneField(), torch.ones(3)
+    call.hold(values=values)
+    address, kept = values.data_ptr(), weakref.ref(values)
+    del values  # as graphs of torch.compile do with what is not used later
+    assert call.values == address and kept() is not None
 
 
 def test_buffers_are_used_again() -> None:

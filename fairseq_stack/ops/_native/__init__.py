@@ -27,7 +27,7 @@ import torch
 
 from . import forks as forks  # waits before each fork
 from .buffers import Buffers, buffers
-from .structures import fields_of
+from .structures import Call, fields_of
 
 __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "crew_size", "library", "required_library"]
 
@@ -117,7 +117,8 @@ class Library:
             workers = min(threads, parts)
             size = workers * scratch_bytes
         scratch = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
-        resources = _Resources(self.number, threads, workers, int(crew > 1), scratch.data_ptr(), scratch_bytes)
+        resources = _Resources(self.number, threads, workers, int(crew > 1), scratch_bytes=scratch_bytes)
+        resources.hold(scratch=scratch)
         getattr(self.functions, function)(ctypes.byref(call), ctypes.byref(resources))
 
 
@@ -133,7 +134,7 @@ def crew_size(parts: int, work: int, most: int) -> int:
     return min(threads, most) if parts < threads and work >= WORTH_CREW else 1
 
 
-class _Resources(ctypes.Structure):
+class _Resources(Call):
     """struct resources."""
 
     _fields_ = fields_of("resources")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from array import array
 from pathlib import Path
 
 from torch import Tensor
@@ -32,15 +33,16 @@ def fields_of(struct: str) -> Fields:
 class Call(ctypes.Structure):
     """What a kernel takes: a struct of the header, whose fields a subclass has."""
 
-    def hold(self, **arrays: Tensor | None) -> None:
-        """Have fields point to tensors, or to contiguous copies, which live as long as the call; None is NULL."""
-        for name, array in arrays.items():
-            if array is None:
+    def hold(self, **arrays: Tensor | array[int] | None) -> None:
+        """Have fields point to arrays, or to contiguous copies, which live as long as the call; None is NULL."""
+        held = vars(self).setdefault("held", [])
+        for name, values in arrays.items():
+            if values is None:
                 continue
-            if array.is_neg() or not array.is_contiguous():  # asking first takes a third of the time
-                array = array.resolve_neg().contiguous()
-                vars(self).setdefault("copies", []).append(array)
-            setattr(self, name, array.data_ptr())
+            if isinstance(values, Tensor) and (values.is_neg() or not values.is_contiguous()):
+                values = values.resolve_neg().contiguous()  # asking first takes a third of the time
+            setattr(self, name, values.data_ptr() if isinstance(values, Tensor) else values.buffer_info()[0])
+            held.append(values)
 
 
 @functools.cache

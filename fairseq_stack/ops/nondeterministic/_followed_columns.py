@@ -153,6 +153,8 @@ class FollowedColumns(ABC):
                 "nondeterministic_stack: inside torch.func, expected a state whose past requires no gradients; "
                 "detach it"
             )
+        if torch.compiler.is_compiling():  # views of bytes as numbers are wrong in its graphs
+            return torch.compiler.disable(self.as_tracked)()
         return self.as_tracked()
 
     def in_logarithms(self) -> TrackedColumns:

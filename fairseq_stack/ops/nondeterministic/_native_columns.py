@@ -155,11 +155,8 @@ class NativeColumns(FollowedColumns):
     ) -> None:
         """Run a function of the library for the next step; tensors are for fields of the call."""
         call = self._call()
-        call.hold(ancestors=self.ancestors, **tensors)
         columns = array("Q", map(Tensor.data_ptr, (*self.memory, column)))
-        call.columns, _ = columns.buffer_info()
-        if adjoints is not None:
-            call.adjoints, _ = adjoints.buffer_info()
+        call.hold(ancestors=self.ancestors, columns=columns, adjoints=adjoints, **tensors)
         size = self.num_states * self.num_symbols
         work = self.batch_size * self.num_states * ((self.steps + 1) * size) ** 2 // 2
         library = required_library().using(self.instruction_set)

@@ -213,12 +213,12 @@ class _Call(Call):
 
 
 def _call(gates: Tensor, layout: Tensor, num_weights: int) -> _Call:
-    """A call for gates (B, n, 4 H) and stacks as :func:`_numbers` lays them out, which must outlive it."""
+    """A call for gates (B, n, 4 H) and stacks as :func:`_numbers` lays them out."""
     batch_size, length, size = gates.shape
     num_stacks = len(layout) // _NUMBERS
     together = _together(batch_size, length, layout.view(num_stacks, _NUMBERS), num_weights)
     call = _Call(gates.dtype == torch.float64, batch_size, together, length, size // 4, num_stacks)
-    call.stacks = layout.data_ptr()
+    call.hold(stacks=layout)
     call.workspace_bytes, *_ = _sizes(call)
     return call
 

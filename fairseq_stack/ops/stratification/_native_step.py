@@ -76,9 +76,7 @@ def _run(direction: str, call: _Call, settled: Tensor, recent: Sequence[Tensor],
     call.is_double = settled.dtype == torch.float64
     call.sequences, call.settled, call.size = settled.shape
     call.height = call.settled + len(recent) - 1
-    items = array("Q", map(Tensor.data_ptr, recent))
-    call.items, _ = items.buffer_info()
-    call.hold(settled_items=settled, **arrays)
+    call.hold(items=array("Q", map(Tensor.data_ptr, recent)), settled_items=settled, **arrays)
     required_library().run(
         f"fss_strat_step_{direction}",
         call,

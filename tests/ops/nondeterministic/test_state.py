@@ -55,6 +55,20 @@ def test_vectors_that_are_views_yet_to_be_negated() -> None:
     assert torch.equal(readings, expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*Dynamo")  # what its graphs break at
+def test_compiled_steps_continue_a_state() -> None:
+    inputs = [x.detach() for x in random_inputs(2, 4)]
+    torch._dynamo.reset()
+    expected, _ = step_through(inputs, initial_state(inputs))
+    state = initial_state(inputs)
+    for t in (0, 1):
+        _, state = state.step(*(x[:, t] for x in inputs[:4]))
+    step = torch.compile(lambda state, *arguments: state.step(*arguments), backend="aot_eager")
+    for t in (2, 3):
+        reading, state = step(state, *(x[:, t] for x in inputs[:4]))
+        assert_normwise_close(reading, expected[:, t], 1e-12)
+
+
 def test_all_transitions_in_one_tensor() -> None:
     push, replace, pop, values, bottom = (x.detach() for x in random_inputs(2, 3, 2, 3))
     state = initial_state((push, replace, pop, values, bottom))
