@@ -37,11 +37,12 @@ class Call(ctypes.Structure):
         """Have fields point to arrays, or to contiguous copies, which live as long as the call; None is NULL."""
         held = vars(self).setdefault("held", [])
         for name, values in arrays.items():
-            if values is None:
-                continue
-            if isinstance(values, Tensor) and (values.is_neg() or not values.is_contiguous()):
-                values = values.resolve_neg().contiguous()  # asking first takes a third of the time
-            setattr(self, name, values.data_ptr() if isinstance(values, Tensor) else values.buffer_info()[0])
+            if isinstance(values, Tensor):
+                if values.is_neg() or not values.is_contiguous():  # asking first takes a third of the time
+                    values = values.resolve_neg().contiguous()
+                setattr(self, name, values.data_ptr())
+            elif values is not None:
+                setattr(self, name, values.buffer_info()[0])
             held.append(values)
 
 
