@@ -33,20 +33,18 @@ def extend(
     memory: Tensor, queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The readings (B, n, v) of n steps after those that left the memory S (B, k, v), and the memory after them."""
-    length, num_updates = strengths.shape[1:]
-    steps = max(1, UPDATES // num_updates)
-    readings = [values.sum(2)[:, :0]]  # empty, for sequences without steps
-    for start in range(0, length, steps):
-        chunk = slice(start, start + steps)
-        decays = None if log_decays is None else log_decays[:, chunk]
-        arguments = queries[:, chunk], keys[:, chunk], values[:, chunk], strengths[:, chunk]
-        reading, memory = _chunk(memory, *arguments, decays)
+    if not strengths.size(1):
+        return queries @ memory, memory
+    arguments = (x for x in (queries, keys, values, strengths, log_decays) if x is not None)
+    readings = []
+    for chunk in zip(*(x.split(max(1, UPDATES // strengths.size(2)), 1) for x in arguments), strict=True):
+        reading, memory = _chunk(memory, *chunk)
         readings.append(reading)
     return torch.cat(readings, 1), memory
 
 
 def _chunk(
-    memory: Tensor, queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None
+    memory: Tensor, queries: Tensor, keys: Tensor, values: Tensor, strengths: Tensor, log_decays: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """As ``extend``, for the steps of a chunk."""
     length, num_updates = strengths.shape[1:]
@@ -62,7 +60,7 @@ def _chunk(
         known, read = known * total.exp().unsqueeze(2), read * of_steps.exp().unsqueeze(2)
         kept, memory = keys * decay[:, -1].unsqueeze(2), memory * of_steps[:, -1, None, None].exp()
     added = torch.linalg.solve_triangular(
-        strengths * overlaps.tril(-1), strengths * (values - known), upper=False, unitriangular=True
+        strengths * overlaps, strengths * (values - known), upper=False, unitriangular=True
     )
     until = torch.arange(num_updates, (length + 1) * num_updates, num_updates, device=keys.device)
     unread = torch.arange(length * num_updates, device=keys.device) >= until.unsqueeze(1)
