@@ -128,7 +128,7 @@ def figure(
 
     Raises:
         MissingPackage: matplotlib is not installed.
-        UserError: ``path`` cannot be written.
+        UserError: ``path`` cannot be written, or a formula in the title is wrong.
     """
     require_matplotlib()
     import matplotlib
@@ -139,7 +139,14 @@ def figure(
     with matplotlib.rc_context(SETTINGS):
         drawn = Figure(figsize=size, layout="constrained")
         if title:
-            drawn.suptitle(title)
+            _set_title(drawn, title)
         yield drawn.subplots(rows, columns, squeeze=False, height_ratios=heights, width_ratios=widths)
         with written_whole(path) as file:
             drawn.savefig(file, dpi=150, format=file_format, metadata=undated)
+
+
+def _set_title(drawn: Any, title: str) -> None:
+    try:
+        drawn.suptitle(title).get_window_extent()  # which reads its formulas
+    except ValueError as error:
+        raise UserError(f"title {title!r}: {str(error).strip().splitlines()[-1]}") from error

@@ -62,13 +62,21 @@ def test_stacks_of_an_lstm(corpora: Corpora, tmp_path: Path, capsys: pytest.Capt
     )
 
 
-@pytest.mark.parametrize(("shown", "text"), [("transitions", "a"), ("runs", "a b c d " * 9)])
+@pytest.mark.parametrize(
+    ("shown", "text", "option"),
+    [("transitions", "a", ["--least", 0.01]), ("runs", "a b c d " * 9, ["--runs", 2])],
+)
 def test_other_pictures(
-    translation_model: Path, tmp_path: Path, shown: str, text: str, capsys: pytest.CaptureFixture[str]
+    translation_model: Path,
+    tmp_path: Path,
+    shown: str,
+    text: str,
+    option: list[Any],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("matplotlib")
     output = tmp_path / "picture.svg"
-    arguments = ["--text", text, "--layer", "all", "--show", shown, "--runs", 2, "--least", 0.01]
+    arguments = ["--text", text, "--layer", "all", "--show", shown, *option]
     assert inspect(translation_model, *arguments, "--output", output) == 0
     assert output.read_bytes().startswith(b"<?xml")
     shares = re.findall(
@@ -138,13 +146,20 @@ def test_formats(language_model: Path, tmp_path: Path) -> None:
     }
     for suffix, start in (starts | {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}).items():
         output = tmp_path / f"stack{suffix}"
-        assert inspect(language_model, "--text", "a b c", "--least", 0.01, "--output", output) == 0
+        least = ["--least", 0.01] if suffix in starts else []
+        assert inspect(language_model, "--text", "a b c", *least, "--output", output) == 0
         assert output.read_bytes().startswith(start)
 
 
 def test_mistakes(
-    corpora: Corpora, language_model: Path, stock_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpora: Corpora,
+    language_model: Path,
+    stock_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     text = tmp_path / "text"
     text.write_text("a\nb x\n")
     data = f"--data {corpora.language_modeling} --split"
@@ -163,7 +178,12 @@ def test_mistakes(
         ("--text a --output w.txt", "expected a name that ends with one of .json, .pdf,"),
         ("--text a --translation a", "and no translation"),
         ("--text a --layer x", "expected 'all' or a stack of the"),
-        ("--text a --after a", "--after: expected --show readings, or --show operations of many"),
+        ("--text a --after a", "--after: not an option for weights of one sentence in .png; leave it out"),
+        ("--text a --by input --sentences 2", "--sentences, --by: not an option for weights of one"),
+        ("--text a --show operations --runs 2", "--runs: not an option for operations of one sentence"),
+        ("--text a --show runs --output w.tsv", "--show: not an option for runs of one sentence in .tsv"),
+        (f"{data} valid --show operations --by input", "--by: not an option for the operations in many"),
+        ("--text a --title $\\foo$", "title '$\\\\foo$': ParseFatalException: Unknown symbol"),
         ("--text a --runs 0", "--runs must be at least 1, got 0"),
         ("--text a --least 2", "--least: expected a number from 0 to 1"),
         ("--text a --layer decoder.layers.2 --show runs", "--show runs: expected a nondeterministic stack"),
@@ -174,4 +194,4 @@ def test_mistakes(
         assert inspect(model, "--output", "w.png", *(options or "--text a").split()) == 2
         error = capsys.readouterr().err.splitlines()[-1]
         assert error.startswith("fairseq-stack: error: ") and message in error
-    assert not Path("w.png").exists() and not Path("w.gv").exists()
+    assert list(tmp_path.iterdir()) == [text]

@@ -104,11 +104,10 @@ def test_unknown_words_are_named(pushdown_model: Path, tmp_path: Path, capsys: p
 
 MISTAKES: list[tuple[list[Any], str]] = [
     (["--show", "runs"], "--show runs: expected one of tape, tree, attention for a model that parses"),
-    (["--layer", "all"], "--layer: a model that parses has one stack tape and no translation; leave it out"),
-    (["--after", "a"], "--after: a model that parses has one stack tape and no translation; leave it out"),
+    (["--layer", "all"], "--layer: not an option for a model that parses; leave it out"),
     (["--runs", 2], "--runs 2: --show tape draws the best parse only"),
     (["--beam", 0], "--beam must be at least 1, got 0"),
-    (["--beam", 2, "--tree", "a b c d a"], "--tree and --beam cannot be combined"),
+    (["--beam", 2, "--tree", "a b c d a"], "--beam: not an option for a model that parses with --tree; leave it out"),
     (["--verb", "d"], "--verb is for --show attention"),
     (["--show", "attention", "--subject", "b"], "--subject and --distractors need --verb"),
     (["--show", "attention", "--verb", "a"], "--verb a: expected a word that the sentence has once, or a number"),
@@ -120,18 +119,29 @@ MISTAKES: list[tuple[list[Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "message"), MISTAKES)
-def test_mistakes(pushdown_model: Path, capsys: pytest.CaptureFixture[str], options: list[Any], message: str) -> None:
+def test_mistakes(
+    pushdown_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[Any],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert inspect(pushdown_model, "--text", TEXT, "--output", "w.png", *options) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith(f"fairseq-stack: error: {message}"), error
-    assert not Path("w.png").exists()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tree", "a", "--beam", 2], "--tree, --beam: the model does not parse sentences; leave this out"),
-        (["--show", "tape"], "--show tape: the model does not parse sentences; leave this out"),
+        (
+            ["--tree", "a", "--beam", 2],
+            "--tree, --beam: not an option for weights of one sentence in .png; leave it out",
+        ),
+        (["--show", "tape"], "--show tape: the model does not parse sentences; expected one of weights, "),
         (["--output", "w.txt"], "--output w.txt: expected a name that ends with one of .json, .pdf, .png, .svg, .gv"),
     ],
 )

@@ -85,13 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--title", metavar="TEXT", default="", help="message of a picture, above its panels; $ begins a formula"
     )
-    add_number(parser, "--runs", "number of best runs or parses", 1, least=1, metavar="K")
+    add_number(parser, "--runs", "number of best runs or parses (default: 1)", least=1, metavar="K")
     parser.add_argument(
         "--least",
         metavar="P",
         type=float,
-        default=0.1,
-        help="leave out transitions that are always less probable than this (default: %(default)s)",
+        help=f"leave out transitions that are always less probable than this (default: {inspect_stacks.LEAST})",
     )
     inspect_stacks.add_options(parser)
     inspect_parses.add_options(parser)
@@ -100,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.output.suffix not in inspect_parses.FORMATS:
         _require_format(args.output)
-    if not 0 <= args.least <= 1:
+    if args.least is not None and not 0 <= args.least <= 1:
         raise UserError(f"--least: expected a number from 0 to 1, got {args.least}")
     check_sentences(args)
     require_writable(args.output)
@@ -110,7 +109,6 @@ def run(args: argparse.Namespace) -> int:
     if hub.parses_sentences:
         content: Any = inspect_parses.inspect_parsed(hub, args)
     else:
-        inspect_parses.refuse_options(args)
         _require_format(args.output)
         is_neural_stack = isinstance(hub.models[0], NeuralStackModel | BufferedNeuralStackModel)
         content = (inspect_neural_stack if is_neural_stack else inspect_stacks.inspect_stacks)(hub, args)

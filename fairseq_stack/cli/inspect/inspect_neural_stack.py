@@ -9,28 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.errors import UserError
 
-from .sentence_options import sentences_of
+from .sentence_options import refuse_unused, sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import TransductionHub
     from fairseq_stack.inspection.neural_stack import StackRun
-
-OF_OTHER_MODELS = {
-    **dict.fromkeys(("translation", "layer", "show", "after")),
-    **{"runs": 1, "least": 0.1, "by": "input"},
-}
-"""Options that a neural stack does not have, and their defaults."""
 
 
 def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict[str, Any] | None:
     """The numbers to write; None if a picture is drawn."""
     from fairseq_stack.inspection.neural_stack import stack_run
 
-    for name, default in OF_OTHER_MODELS.items():
-        if getattr(args, name) != default:
-            raise UserError(
-                f"--{name}: a neural stack writes its output itself, and has one stack; leave the option out"
-            )
+    refuse_unused(args, "a neural stack")
     if args.output.suffix in (".gv", ".tsv"):
         raise UserError(f"--output with {args.output.suffix}: expected .json or a picture of a neural stack")
     (sentence,) = sentences_of(hub, args)

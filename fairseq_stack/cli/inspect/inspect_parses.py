@@ -12,7 +12,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.plots.style import FORMATS as PICTURES
 from fairseq_stack.plots.style import figure
 
-from .sentence_options import say_unknown, text_of
+from .sentence_options import refuse_unused, say_unknown, text_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import LanguageModelHub
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 SHOWN = ("tape", "tree", "attention")
 FORMATS = (".json", *PICTURES, ".txt")
-OF_PARSES = ("tree", "beam", "verb", "subject", "distractors")
-"""Options that other models do not have."""
-OF_OTHER_MODELS = {"translation": None, "layer": None, "least": 0.1, "after": None, "by": "input"}
-"""Options that a model that parses does not have, and their defaults."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,15 +46,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def refuse_options(args: argparse.Namespace) -> None:
-    """Raise UserError if an option or what is to be shown is for models that parse."""
-    refused = [f"--{name}" for name in OF_PARSES if getattr(args, name) is not None]
-    if args.show in SHOWN:
-        refused.append(f"--show {args.show}")
-    if refused:
-        raise UserError(f"{', '.join(refused)}: the model does not parse sentences; leave this out")
-
-
 def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> str | dict[str, Any] | None:
     """The numbers or the brackets to write; None if a picture is drawn."""
     from fairseq_stack.hub.parse_beams import BEAM_SIZE
@@ -70,7 +57,7 @@ def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> str | dic
     roles = _roles(hub, text, args)
     beam = BEAM_SIZE if args.beam is None else args.beam
     before = None if args.verb is None else roles["verb"][0]
-    sentence = inspect_parses(hub, text, tree=args.tree, beam_size=beam, num_parses=args.runs, before=before)
+    sentence = inspect_parses(hub, text, tree=args.tree, beam_size=beam, num_parses=args.runs or 1, before=before)
     say_unknown(hub, [text])
     if args.output.suffix == ".json":
         return {"beam": None if args.tree else beam, **as_json(sentence, roles)}
@@ -86,16 +73,13 @@ def inspect_parsed(hub: LanguageModelHub, args: argparse.Namespace) -> str | dic
 
 
 def _check(args: argparse.Namespace, shown: str) -> None:
-    for name, default in OF_OTHER_MODELS.items():
-        if getattr(args, name) != default:
-            raise UserError(f"--{name}: a model that parses has one stack tape and no translation; leave it out")
+    used, what = (("beam", "runs"), "") if args.tree is None else (("tree",), " with --tree")
+    refuse_unused(args, f"a model that parses{what}", "show", *used, "verb", "subject", "distractors")
     if shown not in SHOWN:
         raise UserError(f"--show {shown}: expected one of {', '.join(SHOWN)} for a model that parses")
     if args.output.suffix not in FORMATS:
         raise UserError(f"--output {args.output}: expected a name that ends with one of {', '.join(FORMATS)}")
-    if args.tree is not None and args.beam is not None:
-        raise UserError("--tree and --beam cannot be combined: the parse is given")
-    if args.output.suffix in PICTURES and shown != "tree" and args.runs != 1:
+    if args.output.suffix in PICTURES and shown != "tree" and args.runs is not None:
         raise UserError(f"--runs {args.runs}: --show {shown} draws the best parse only")
     if args.verb is None and (args.subject or args.distractors):
         raise UserError("--subject and --distractors need --verb, the word that is predicted")

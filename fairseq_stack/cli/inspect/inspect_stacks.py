@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack_preprocess.progress import progress, say
 
-from .sentence_options import reads_many, sentences_of
+from . import inspect_parses
+from .sentence_options import reads_many, refuse_unused, sentences_of
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import Hub
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 SHOWN = ("weights", "operations", "transitions", "runs", "readings")
 TEXTS = (".gv", ".tsv")
+LEAST = 0.1
+USED = {".json": ("show", "runs"), ".gv": ("least",), ".tsv": ("least",), "runs": ("runs",), "transitions": ("least",)}
+"""The options for one sentence, by the kind of numbers or text, or by what a picture shows."""
 
 Stack = TypeVar("Stack", "InspectedStack", "MeanOperations", "Readings")
 
@@ -28,10 +32,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         choices=("input", "prediction"),
-        default="input",
         help="for --show readings: label a stack reading with the token before it, or with the first token that it "
         "helps to predict: the next token in attention, the token after next in an LSTM; encoders are left out "
-        "(default: %(default)s)",
+        "(default: input)",
     )
     parser.add_argument(
         "--after",
@@ -43,10 +46,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def inspect_stacks(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
     """The numbers or the text to write; None if a picture is drawn."""
+    if args.show in inspect_parses.SHOWN:
+        raise UserError(f"--show {args.show}: the model does not parse sentences; expected one of {', '.join(SHOWN)}")
     if args.show == "readings":
         return _readings(hub, args)
-    if args.after is not None and not reads_many(args):
-        raise UserError("--after: expected --show readings, or --show operations of many sentences")
     return _operations(hub, args) if reads_many(args) else _sentence(hub, args)
 
 
@@ -54,15 +57,17 @@ def _readings(hub: Hub, args: argparse.Namespace) -> list[Any] | None:
     """The readings of many sentences in two principal components, by symbol."""
     if args.output.suffix in TEXTS:
         raise UserError(f"--output with {args.output.suffix}: expected .json or a picture of the readings")
+    refuse_unused(args, "--show readings", "show", "translation", "layer", "sentences", "by", "after")
     from fairseq_stack.inspection.pictures import draw_readings
     from fairseq_stack.inspection.readings import readings
 
     sentences = sentences_of(hub, args)
     read = progress(sentences, label="sentences", total=len(sentences), unit="sentence")
-    stacks = _chosen(readings(hub, read, by=args.by, after=args.after), args)
+    by: Literal["input", "prediction"] = args.by or "input"
+    stacks = _chosen(readings(hub, read, by=by, after=args.after), args)
     if args.output.suffix == ".json":
         return [stack.as_json() for stack in stacks]
-    draw_readings(stacks, args.by, args.output, args.title)
+    draw_readings(stacks, by, args.output, args.title)
     return None
 
 
@@ -70,6 +75,7 @@ def _operations(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
     """What each stack does at each symbol of many sentences, on average."""
     if args.output.suffix == ".gv":
         raise UserError("--output with .gv: expected .json, .tsv or a picture of many sentences")
+    refuse_unused(args, "the operations in many sentences", "show", "layer", "sentences", "after")
     from fairseq_stack.inspection.operations import mean_operations
     from fairseq_stack.inspection.pictures import draw_mean_operations
     from fairseq_stack.inspection.texts import operations_as_tsv
@@ -89,17 +95,20 @@ def _sentence(hub: Hub, args: argparse.Namespace) -> str | list[Any] | None:
     """What the stacks do in one sentence; of a picture of runs, standard error also has the share of each run."""
     from fairseq_stack.inspection import pictures, stacks
 
+    shown, least = args.show or SHOWN[0], LEAST if args.least is None else args.least
+    used = USED.get(args.output.suffix) or ("show", *USED.get(shown, ()))
+    refuse_unused(args, f"{shown} of one sentence in {args.output.suffix}", "translation", "layer", *used)
     (sentence,) = sentences_of(hub, args)
-    inspected = _chosen(stacks.inspect_stacks(hub, sentence, num_runs=args.runs), args)
+    inspected = _chosen(stacks.inspect_stacks(hub, sentence, num_runs=args.runs or 1), args)
     if args.output.suffix == ".json":
         return [stack.as_json() for stack in inspected]
     if args.output.suffix in TEXTS:
-        return _as_text(inspected, args.output.suffix, args.least)
-    if args.show == "operations":
+        return _as_text(inspected, args.output.suffix, least)
+    if shown == "operations":
         pictures.draw_operations(inspected, args.output, args.title)
-    elif args.show == "transitions":
-        pictures.draw_transitions(inspected, args.least, args.output, args.title)
-    elif args.show == "runs":
+    elif shown == "transitions":
+        pictures.draw_transitions(inspected, least, args.output, args.title)
+    elif shown == "runs":
         for name in pictures.draw_runs(inspected, args.output, args.title):
             say(name)
     else:

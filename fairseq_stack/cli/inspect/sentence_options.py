@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 OF_MANY = ("readings", "operations")
 """What ``--show`` shows of many lines."""
+NOT_FOR_ALL = (
+    *("sentences", "translation", "layer", "show", "runs", "least", "by", "after"),
+    *("tree", "beam", "verb", "subject", "distractors"),
+)
+"""Options that only some models and outputs have; None where they are not given."""
 
 
 def add_sentences(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +36,8 @@ def add_sentences(parser: argparse.ArgumentParser) -> None:
         "--split", metavar="NAME", help="a split of the binarised data in --data, such as valid: see --line"
     )
     add_number(parser, "--line", "the line of --file or --split, counted from 1", least=1)
-    many = "for --show readings, and --show operations without --line: read at most the first N lines"
-    add_number(parser, "--sentences", many, 100, least=1)
+    many = "for --show readings, and --show operations without --line: read at most the first N lines (default: 100)"
+    add_number(parser, "--sentences", many, least=1)
     parser.add_argument(
         "--translation",
         metavar="SENTENCE",
@@ -56,6 +61,13 @@ def check_sentences(args: argparse.Namespace) -> None:
         raise UserError("--translation: expected --text with it")
 
 
+def refuse_unused(args: argparse.Namespace, shown: str, *used: str) -> None:
+    """Raise UserError if an option of :data:`NOT_FOR_ALL` is given that is not ``used`` for what is ``shown``."""
+    given = [name for name in NOT_FOR_ALL if getattr(args, name) is not None and name not in used]
+    if given:
+        raise UserError(f"{', '.join(f'--{name}' for name in given)}: not an option for {shown}; leave it out")
+
+
 def reads_many(args: argparse.Namespace) -> bool:
     """Whether the arguments name lines, and none of them."""
     return args.line is None and (args.file is not None or args.split is not None)
@@ -70,7 +82,7 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
     """The sentences that the arguments name; one, unless they name lines and none of them."""
     from fairseq_stack.inspection.sentences import require_line, sentence_of_text, sentences_of_split
 
-    first, count = (1, args.sentences) if args.line is None else (args.line, 1)
+    first, count = (1, args.sentences or 100) if args.line is None else (args.line, 1)
     if args.file is not None:
         lines = read_lines(args.file)
         require_line(str(args.file), len(lines), first)

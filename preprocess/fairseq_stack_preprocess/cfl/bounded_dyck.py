@@ -17,7 +17,7 @@ place before the last bracket.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate, chain
 from pathlib import Path
@@ -148,22 +148,22 @@ def draw_string(
 def generate(options: Options) -> dict[str, list[Word]]:
     """Draw all sets; the same options give the same strings."""
     pairs = brackets(options.bracket_types)
-    sets: dict[str, list[Word]] = {}
-    for split, size in sizes_of(options).items():
-        rng = stream(options.test_seed if split == "test" else options.seed, split)
-        draw = _drawing(options, rng, options.max_depth, options.max_length)
-        strings = (draw() for _ in range(size))
-        sets[split] = list(progress(strings, label=f"{CORPUS}: {split}", total=size))
-    rng = stream(options.test_seed, DISTANCE)
-    draw = _drawing(options, rng, options.distance_max_depth, options.distance_max_length)
-    sets[DISTANCE] = [draw() for _ in range(options.distance_size)]
+
+    def drawn(name: str, size: int, seed: int, max_depth: int, max_length: int) -> list[Word]:
+        rng, limits = stream(seed, name), {"max_depth": max_depth, "max_length": max_length}
+        strings = (draw_string(rng, pairs, min_length=options.min_length, **limits) for _ in range(size))
+        return list(progress(strings, label=f"{CORPUS}: {name}", total=size))
+
+    sets = {
+        split: drawn(
+            split, size, options.test_seed if split == "test" else options.seed, options.max_depth, options.max_length
+        )
+        for split, size in sizes_of(options).items()
+    }
+    further = options.distance_max_depth, options.distance_max_length
+    sets[DISTANCE] = drawn(DISTANCE, options.distance_size, options.test_seed, *further)
     sets[DEPTH] = list(_deep_strings(options, pairs, sets["test"]))
     return sets
-
-
-def _drawing(options: Options, rng: random.Random, max_depth: int, max_length: int) -> Callable[[], Word]:
-    pairs, min_length = brackets(options.bracket_types), options.min_length
-    return lambda: draw_string(rng, pairs, max_depth=max_depth, min_length=min_length, max_length=max_length)
 
 
 def _deep_strings(options: Options, pairs: Sequence[tuple[str, str]], inserted: Sequence[Word]) -> Iterator[Word]:

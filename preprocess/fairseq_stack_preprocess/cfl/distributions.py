@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from ..text.notation import parse_grammar
 from ..text.pcfg import PCFG
-from .inside import StringProbabilities
+from .inside import string_probabilities
 from .languages import Language, Parameters, Transform, Word
 from .lengths import BinaryGrammar, LengthTable, Sampler
 from .normal_form import without_epsilon, without_unary_start
@@ -36,7 +36,6 @@ class GrammarDistribution:
         self.vocabulary = binary.terminals
         self._table = LengthTable(binary, greatest)
         self._sampler = Sampler(self._table)
-        self._probabilities = StringProbabilities(self._table)
 
     def lengths(self, least: int, greatest: int) -> list[int]:
         """The lengths from ``least`` to ``greatest`` that strings have."""
@@ -54,7 +53,7 @@ class GrammarDistribution:
             positions[len(string)].append(i)
         for length, group in sorted(positions.items()):
             log_of_length = log_of(self._table.probability[self._table.grammar.start, length])
-            values = self._probabilities([strings[i] for i in group])
+            values = string_probabilities(self._table, [strings[i] for i in group])
             for i, value in zip(group, values, strict=True):
                 yield i, float(log_of(value) - log_of_length) if value.fraction > 0 else -math.inf
 

@@ -24,42 +24,26 @@ GREATEST_BATCH = 64
 """How many strings are computed together at most: more do not fit into the processor's cache."""
 
 
-class StringProbabilities:
-    """The probabilities of strings under a grammar.
+def string_probabilities(table: LengthTable, strings: Sequence[Sequence[str]]) -> Iterator[Scaled]:
+    """The probability of each of some strings of one length, in their order; 0 for strings not in the language.
 
     Args:
-        table: probabilities of lengths, up to the length of the longest string.
+        table: probabilities of lengths under the grammar, up to the length of the strings.
+        strings: one or more.
     """
-
-    def __init__(self, table: LengthTable) -> None:
-        self._grammar = table.grammar
-        self._possible = table.possible()
-        self._number = {terminal: i for i, terminal in enumerate(table.grammar.terminals)}
-
-    def __call__(self, strings: Sequence[Sequence[str]]) -> Iterator[Scaled]:
-        """The probability of each of some strings of one length, in their order; 0 for strings that are not in
-        the language.
-        """
-        if not strings:
-            return
-        length = len(strings[0])
-        elements = self._grammar.number_of_symbols * length * length // 2 + 1
-        size = min(max(ELEMENTS_AT_ONCE // elements, 1), GREATEST_BATCH)
-        for start in range(0, len(strings), size):
-            numbers = [[self._number.get(symbol, -1) for symbol in string] for string in strings[start : start + size]]
-            yield from self._batch(np.array(numbers).T)
-
-    def _batch(self, strings: NDArray[np.int64]) -> Iterator[Scaled]:
-        """The probabilities of ``strings``, an array (length, strings) of terminals' numbers."""
+    grammar, possible, length = table.grammar, table.possible(), len(strings[0])
+    number = {terminal: i for i, terminal in enumerate(grammar.terminals)}
+    elements = grammar.number_of_symbols * length * length // 2 + 1
+    size = min(max(ELEMENTS_AT_ONCE // elements, 1), GREATEST_BATCH)
+    for start in range(0, len(strings), size):
+        numbers = np.array([[number.get(symbol, -1) for symbol in string] for string in strings[start : start + size]])
         try:
             with np.errstate(under="raise", over="raise"):
-                totals = Chart(self._grammar, self._possible, strings).total()
+                totals = Chart(grammar, possible, numbers.T).total()
         except FloatingPointError:
-            for string in strings.T:
-                yield scaled_probability(self._grammar, string)
+            yield from (scaled_probability(grammar, string) for string in numbers)
         else:
-            for total in totals:
-                yield Scaled.of(total)
+            yield from map(Scaled.of, totals)
 
 
 class Chart:

@@ -102,17 +102,14 @@ def read_splits(options: Options) -> dict[str, list[Example]]:
         PrepareError: see :func:`.read_examples`; or a label is not named, is not in train, or is not a number.
     """
     task, columns = options.definition(), options.prompt().columns
-    splits = {
-        split: read_examples(path, columns, task.label_column, limit=options.limit)
-        for split, path in options.paths().items()
-    }
+    splits = {split: read_examples(path, columns, task.label_column) for split, path in options.paths().items()}
     for examples in splits.values():
         if task.labels is None:
             check_numbers(examples)
         else:
             check_labels(examples, task.labels, "one of those that are named")
             check_labels(examples, {example.label for example in splits["train"]}, "one of those in train")
-    return splits
+    return {split: examples[: options.limit] for split, examples in splits.items()}
 
 
 def prepare(options: Options, folder: Path, *, force: bool = False) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from ..errors import PrepareError
@@ -27,14 +26,13 @@ class Example:
     label: str
 
 
-def read_examples(path: Path, columns: Sequence[str], label_column: str, *, limit: int | None = None) -> list[Example]:
+def read_examples(path: Path, columns: Sequence[str], label_column: str) -> list[Example]:
     """The examples of a table.
 
     Args:
         path: the file.
         columns: those of the sentences.
         label_column: that of the labels.
-        limit: how many examples to read at most; None: all.
 
     Raises:
         PrepareError: the file cannot be read, lacks a column or has it twice, or has no examples; a line has too few or
@@ -46,7 +44,7 @@ def read_examples(path: Path, columns: Sequence[str], label_column: str, *, limi
     for column in (*columns, label_column):
         if header.count(column) != 1:
             raise PrepareError(f"{path}, line 1: expected one column {column!r}, got {', '.join(map(repr, header))}")
-    examples = list(islice(_examples(path, lines, header, columns, label_column), limit))
+    examples = list(_examples(path, lines, header, columns, label_column))
     if not examples:
         raise PrepareError(f"{path} has no line after its header")
     return examples

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PrepareError, require_ranges
-from ..layout import PIECE_MODEL_NAME, SPLITS, SUFFIX, TEXT, VOCABULARY_NAME
+from ..layout import PIECE_MODEL_NAME, SPLITS, SUFFIX, TEXT, VOCABULARY_NAME, WORD_MARK
 from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.fairseq_words import check_white_space, check_word
@@ -76,8 +76,9 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
     """Write the corpus into ``folder``, complete or not at all.
 
     Raises:
-        PrepareError: a file cannot be read (:mod:`.streams`), or holds no sentence; a word would mislead fairseq, or is
-            ``<eos>`` in a stream; see :mod:`.sentence_pieces` and :func:`.output.corpus_folder`; or binarising failed.
+        PrepareError: a file cannot be read (:mod:`.streams`), or holds no sentence; a word would mislead fairseq, is
+            ``<eos>`` in a stream, or holds SentencePiece's mark for a space; see :mod:`.sentence_pieces` and
+            :func:`.output.corpus_folder`; or binarising failed.
     """
     paths = options.paths()
     for path in paths.values():
@@ -115,12 +116,7 @@ def _write_model(folder: Path, options: Options) -> Encoder:
         model = read_model(options.piece_model)
     else:
         assert options.pieces is not None
-        model = train_model(
-            _sentences(options.train, options, Counter()),
-            pieces=options.pieces,
-            hard_limit=False,
-            normalization="identity",
-        )
+        model = train_model(_sentences(options.train, options, Counter()), pieces=options.pieces)
     (folder / PIECE_MODEL_NAME).write_bytes(model)
     return Encoder(model)
 
@@ -130,9 +126,11 @@ def _sentences(path: Path, options: Options, dropped: Counter[str]) -> Iterator[
 
     def read() -> Iterator[str]:
         for number, line in enumerate(read_lines(path), start=1):
-            words = line.split()
+            words, place = line.split(), f"{path}, line {number}"
             if not options.in_pieces():
-                _check(line, words, f"{path}, line {number}", options.stream)
+                _check(line, words, place, options.stream)
+            elif WORD_MARK in line:
+                raise PrepareError(f"{place}: holds U+2581, SentencePiece's mark for a space")
             if words:
                 yield " ".join(words)
             else:
@@ -162,8 +160,10 @@ def _write(
 
     def lines() -> Iterator[str]:
         for sentence in progress(cut, label=f"{CORPUS}: {split}", total=None):
-            tokens.update(sentence)
             lengths.append(len(sentence))
+            if not sentence:
+                raise PrepareError(f"{path}: the SentencePiece model leaves nothing of sentence {len(lengths)}")
+            tokens.update(sentence)
             yield " ".join(sentence)
 
     written = [" ".join(f"{line} {END}" for line in lines())] if options.stream else lines()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .wmt_markup import Pair
@@ -31,15 +30,6 @@ class PairFilter:
     lone_period: bool = False
     max_ratio: float | None = None
     max_chars: int | None = None
-
-    def kept(self, pairs: Iterable[Pair], dropped: Counter[str]) -> Iterator[Pair]:
-        """Yield the pairs that pass; count the others in ``dropped`` under their reason."""
-        for pair in pairs:
-            reason = self.reason(*pair)
-            if reason is None:
-                yield pair
-            else:
-                dropped[reason] += 1
 
     def reason(self, source: str, target: str) -> str | None:
         """Why a pair is dropped, or None. Lengths count white space at the ends, as the authors' do."""

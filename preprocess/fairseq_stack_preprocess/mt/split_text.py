@@ -70,13 +70,14 @@ def pairs_of(split: str, files: Iterable[PairedFiles], options: Options, report:
     )
     corpora = (read_pairs(corpus, change, keep_separators=options.keep_separators) for corpus in files)
     pairs = islice(chain.from_iterable(corpora), options.limit)
-
-    def counted() -> Iterator[Pair]:
-        for pair in progress(pairs, label=f"{CORPUS}: {split}", total=None):
-            report.read += 1
+    wanted = options.filter_of(split)
+    for pair in progress(pairs, label=f"{CORPUS}: {split}", total=None):
+        report.read += 1
+        reason = wanted.reason(*pair)
+        if reason is None:
             yield pair
-
-    yield from options.filter_of(split).kept(counted(), report.dropped)
+        else:
+            report.dropped[reason] += 1
 
 
 def write_text(split: str, files: list[PairedFiles], options: Options, folder: Path) -> SplitReport:

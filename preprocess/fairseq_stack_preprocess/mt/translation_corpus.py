@@ -49,7 +49,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False, workers: int
             SentencePiece or fairseq fails, or see :func:`.output.corpus_folder`.
     """
     files = find_splits(options)
-    if options.piece_threshold:
+    if options.piece_threshold and options.like is None:
         require_model_format()
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         inputs = _describe_inputs(files, options)

@@ -31,18 +31,16 @@ def read_tokenizer(folder: Path, flag: str) -> str:
     from tokenizers import ByteLevelBPETokenizer, Tokenizer
 
     whole, *parts = (folder / name for name in TOKENIZER_FILES)
+    if not whole.is_file() and not all(part.is_file() for part in parts):
+        raise PrepareError(
+            f"{flag} {folder}: expected a folder with {TOKENIZER_NAME}, or with vocab.json and merges.txt"
+        )
     try:
         if whole.is_file():
             tokenizer = Tokenizer.from_file(str(whole))
-        elif all(part.is_file() for part in parts):
+        else:
             tokenizer = ByteLevelBPETokenizer.from_file(*map(str, parts))
             tokenizer.add_special_tokens([END])
-        else:
-            raise PrepareError(
-                f"{flag} {folder}: expected a folder with {TOKENIZER_NAME}, or with vocab.json and merges.txt"
-            )
-    except PrepareError:
-        raise
     except Exception as error:  # tokenizers has no exception of its own
         raise PrepareError(f"{flag} {folder}: the tokenizer cannot be read: {error}") from error
     text: str = tokenizer.to_str()

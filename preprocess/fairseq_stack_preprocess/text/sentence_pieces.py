@@ -36,7 +36,9 @@ def made_blank(lines: Iterable[str], counts: Counter[str] | None = None) -> Iter
         yield OTHER_WHITE_SPACE.sub(" ", line)
 
 
-def train_model(lines: Iterable[str], *, pieces: int, hard_limit: bool, normalization: str) -> bytes:
+def train_model(
+    lines: Iterable[str], *, pieces: int, hard_limit: bool = False, normalization: str = "identity"
+) -> bytes:
     """Train a BPE model with the settings of DuSell & Chiang (2024) and return it as SentencePiece writes it.
 
     Args:

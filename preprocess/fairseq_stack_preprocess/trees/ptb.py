@@ -183,10 +183,7 @@ def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) 
     dropped = Counter[str]()
     if options.slips and split == "train":
         sentences = _without_slip_sentence(sentences, dropped)
-    report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit, dropped=dropped)
-    if not report.sentences:
-        raise PrepareError(f"--raw: no sentence of {split} is left of {report.dropped.total()} trees")
-    return report
+    return write_split(text, split, sentences, corpus=CORPUS, limit=options.limit, dropped=dropped)
 
 
 def _manifest(

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ..errors import PrepareError
 from ..layout import SUFFIX
 from ..progress import progress
 from ..text.output import write_columns, write_lines
@@ -117,11 +118,16 @@ def write_split(
         corpus: the corpus' name, for the progress.
         limit: the maximum number of sentences to write; None: all.
         dropped: counts trees that were dropped earlier.
+
+    Raises:
+        PrepareError: no sentence is left.
     """
     report = SplitReport(dropped=Counter() if dropped is None else dropped)
     trees = progress(islice(_cleaned(sentences, report), limit), label=f"{corpus}: {split}", total=None)
     rows = (_side_lines(sentence, tree, report) for sentence, tree in trees)
     write_columns([text / f"{split}.{name}" for name in SIDE_FILES], rows)
+    if not report.sentences:
+        raise PrepareError(f"{corpus}: no sentence of {split} is left of {report.dropped.total()} trees")
     return report
 
 

@@ -128,7 +128,10 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
     cutter = read_cutter(options.piece_model, options.gpt2)
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         text = new / TEXT
-        reports = {split: _write(text, split, files[split], options) for split in SPLITS}
+        reports = {
+            split: write_split(text, split, read_sentences(files[split]), corpus=CORPUS, limit=options.limit)
+            for split in SPLITS
+        }
         if options.in_pieces():
             tokens = _write_pieces(new, options, cutter)
         else:
@@ -137,14 +140,6 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             dictionary = text / VOCABULARY_NAME
             binarise_language(new, dictionary=dictionary if options.in_pieces() else None)
         _manifest(options, files, reports, tokens).write(new)
-
-
-def _write(text: Path, split: str, files: Sequence[TreeFile], options: Options) -> SplitReport:
-    sentences = read_sentences(files)
-    report = write_split(text, split, sentences, corpus=CORPUS, limit=options.limit)
-    if not report.sentences:
-        raise PrepareError(f"--{split}: no sentence is left of {report.dropped.total()} trees")
-    return report
 
 
 def _write_words(text: Path, options: Options, train: SplitReport) -> dict[str, dict[str, Any]]:
@@ -171,10 +166,7 @@ def _write_pieces(folder: Path, options: Options, cutter: PieceCutter | None) ->
     text = folder / TEXT
     if cutter is None:
         assert options.pieces is not None
-        words = read_lines(text / "train.words")
-        cutter = SentencePieceCutter(
-            train_model(words, pieces=options.pieces, hard_limit=False, normalization="identity")
-        )
+        cutter = SentencePieceCutter(train_model(read_lines(text / "train.words"), pieces=options.pieces))
     cutter.write(folder)
     written = {split: write_split_in_pieces(text, split, cutter) for split in SPLITS}
     train = written["train"][0]

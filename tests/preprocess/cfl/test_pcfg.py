@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
-from fairseq_stack_preprocess.cfl.inside import Chart, StringProbabilities, scaled_probability
+from fairseq_stack_preprocess.cfl.inside import Chart, scaled_probability, string_probabilities
 from fairseq_stack_preprocess.cfl.languages import LANGUAGES, Word
 from fairseq_stack_preprocess.cfl.lengths import BinaryGrammar, LengthTable, Sampler
 from fairseq_stack_preprocess.cfl.normal_form import without_epsilon
@@ -53,7 +53,7 @@ def assert_same_distribution(grammar: PCFG, strings: Strings, greatest: int) -> 
     table = LengthTable(BinaryGrammar.of(grammar), greatest)
     for length in range(1, greatest + 1):
         words = list(itertools.product(table.grammar.terminals, repeat=length))
-        actual = dict(zip(words, map(as_float, StringProbabilities(table)(words)), strict=True))
+        actual = dict(zip(words, map(as_float, string_probabilities(table, words)), strict=True))
         assert actual == pytest.approx({word: expected.get(word, 0.0) for word in words}, rel=1e-9, abs=1e-13)
         total = table.probability[table.grammar.start, length]
         assert as_float(total) == pytest.approx(math.fsum(actual.values()), rel=1e-12)
@@ -117,9 +117,7 @@ def test_grammars_without_strings(text: str, message: str) -> None:
 def test_lengths_and_strings_that_do_not_exist() -> None:
     table = LengthTable(BinaryGrammar.of(parse_grammar("S -> 'a' S 'b' | 'a' 'b'")), 9)
     assert table.lengths(0, 9) == [2, 4, 6, 8]
-    probabilities = StringProbabilities(table)
-    assert list(probabilities([])) == []
-    assert [float(p.fraction) for p in probabilities(["ba", "xx", "aa"])] == [0.0, 0.0, 0.0]
+    assert [float(p.fraction) for p in string_probabilities(table, ["ba", "xx", "aa"])] == [0.0, 0.0, 0.0]
 
 
 def test_samples_follow_the_probabilities() -> None:

@@ -68,7 +68,7 @@ def test_classes_of_rare_words(raw: Path, tmp_path: Path) -> None:
 def test_pieces(raw: Path, tmp_path: Path) -> None:
     """The model of the corpus cuts the words, and is copied; it may cut the label into several pieces."""
     text = ["Text: Good: good No Yes can't I a go. one."] * 9
-    model = train_model(text, pieces=30, hard_limit=False, normalization="identity")
+    model = train_model(text, pieces=30)
     (raw / "like" / "spm.model").write_bytes(model)
     pieces = sorted(Encoder(model).pieces())
     (raw / "like" / "data-bin" / "dict.txt").write_text("".join(f"{piece} 1\n" for piece in pieces), encoding="utf-8")

@@ -62,8 +62,7 @@ def itself(grammar: SynchronousGrammar, derivation: Derivation) -> Hashable:
     return derivation
 
 
-@pytest.mark.parametrize("depth", [0, 2])
-@pytest.mark.parametrize("key_of", [itself, shape])
+@pytest.mark.parametrize(("depth", "key_of"), [(0, itself), (2, itself), (2, shape)])
 def test_samples_follow_the_distribution_given_the_depth(
     depth: int, key_of: Callable[[SynchronousGrammar, Derivation], Hashable]
 ) -> None:

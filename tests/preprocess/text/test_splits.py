@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fairseq_stack_preprocess.text.splits import distinct, stream
+from fairseq_stack_preprocess.text.splits import distinct
 
 
 def test_distinct_skips_and_counts_repetitions() -> None:
@@ -13,9 +13,3 @@ def test_distinct_skips_and_counts_repetitions() -> None:
     assert list(items) == [1, 2, 3]
     assert dropped == {"already in test": 2, "already in train": 1}
     assert taken == {"0": "test", "1": "train", "2": "train", "3": "train"}
-
-
-def test_streams_differ_by_seed_and_split() -> None:
-    values = {(seed, split): stream(seed, split).random() for seed in (0, 1) for split in ("train", "test")}
-    assert len(set(values.values())) == 4
-    assert stream(0, "train").random() == values[0, "train"]

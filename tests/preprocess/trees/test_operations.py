@@ -64,7 +64,13 @@ def test_any_operations_are_a_tree() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("test.txt.gz", 293), ("valid.txt.gz", 346), ("train.txt.gz", 6904), ("nltk", 3914)]
+    ("name", "number"),
+    [
+        ("test.txt.gz", 293),
+        ("valid.txt.gz", 346),
+        pytest.param("train.txt.gz", 6904, marks=pytest.mark.hostile),
+        pytest.param("nltk", 3914, marks=pytest.mark.hostile),
+    ],
 )
 def test_every_tree_of_a_treebank(name: str, number: int, reference_data: Path, tmp_path: Path) -> None:
     trees = cleaned_trees(name, reference_data, tmp_path)

@@ -103,7 +103,7 @@ def test_a_space_before_the_first_word(raw: Path, tmp_path: Path) -> None:
 
 
 def test_given_model(raw: Path, tmp_path: Path) -> None:
-    model = train_model(["a dog and a cat"] * 5, pieces=20, hard_limit=False, normalization="identity")
+    model = train_model(["a dog and a cat"] * 5, pieces=20)
     (tmp_path / "own.model").write_bytes(model)
     manifest = run(tmp_path / "out", raw, piece_model=tmp_path / "own.model")
     assert (tmp_path / "out" / "spm.model").read_bytes() == model
@@ -113,7 +113,7 @@ def test_given_model(raw: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        ({"train.mrg": TRACES}, {}, "--train: no sentence is left of 1 trees"),
+        ({"train.mrg": TRACES}, {}, "treebank: no sentence of train is left of 1 trees"),
         ({"train.mrg": "(NN a\u2581b)\n"}, {"pieces": 9}, r"train/train\.mrg, line 1: the word 'a▁b' holds U\+2581"),
         ({}, {"pieces": 2}, "--pieces 2: SentencePiece could not train"),
         ({}, {"valid": (Path("nowhere"),)}, "--valid nowhere: no such file or folder"),
