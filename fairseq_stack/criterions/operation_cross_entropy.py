@@ -65,7 +65,7 @@ class OperationCrossEntropyCriterion(SummedCriterion):
             output = model(**sample["net_input"])
         target = sample["target"]
         words = losses_of_words(model, output, target, self.padding_idx)
-        lengths = (target != self.padding_idx).sum(1)
+        lengths = (sample["net_input"]["src_tokens"] != self.padding_idx).sum(1)  # the target may lack the end
         operated = _losses_of_operations(stacks, operations_of_parses(sample["attachments"], lengths), lengths)
         loss = words.sum(1) + self.operation_weight * operated
         sample_size = len(target) if self.sentence_avg else sample["ntokens"]

@@ -43,7 +43,8 @@ class StackConfig(PreTrainedConfig):
         self.dictionary_version = dictionary_version
         self.use_cache = settings.pop("use_cache", True)
         special = {"pad_token_id": PAD, "bos_token_id": END, "eos_token_id": END}
-        super().__init__(**{**special, "tie_word_embeddings": self.share_decoder_input_output_embed, **settings})
+        is_tied = self.share_decoder_input_output_embed or getattr(self, "share_all_embeddings", False)
+        super().__init__(**{**special, "tie_word_embeddings": is_tied, **settings})
         self.auto_map = {name: f"{REMOTE_MODULE}.{class_name}" for name, class_name in self.auto_classes.items()}
 
     def options(self) -> Any:

@@ -48,6 +48,7 @@ class StackModel(PreTrainedModel, GenerationMixin):
 
     def __init__(self, config: StackConfig) -> None:
         super().__init__(config)
+        self.generation_config.suppress_tokens = [config.pad_token_id]  # as in fairseq's searches
         self.model = self.build_network(config)
         self.post_init()
 
@@ -187,8 +188,15 @@ def padding_of(attention_mask: Tensor | None, tokens: Tensor, cache: StackCache 
 
     Without a mask the result is None: the tokens ``<pad>`` are padding. But after the tokens in a cache nothing is: a
     sequence that has ended is continued with ``<pad>``, and without reading it, it would fall behind the others.
+
+    Raises:
+        ValueError: the mask has another shape.
     """
     if attention_mask is not None:
+        lengths = {tokens.size(1), tokens.size(1) + (0 if cache is None else cache.get_seq_length())}
+        if attention_mask.dim() != 2 or attention_mask.size(1) not in lengths:
+            expected = " or ".join(f"(B, {length})" for length in sorted(lengths))
+            raise ValueError(f"attention_mask: expected shape {expected}, got {tuple(attention_mask.shape)}")
         return attention_mask[:, -tokens.size(1) :].eq(0)
     if cache is not None and cache.get_seq_length():
         return torch.zeros_like(tokens, dtype=torch.bool)

@@ -80,7 +80,7 @@ class DeltaStackAttention(DeltaAttention):
         self.first_kappa, self.action_gain = kappa, action_gain
         self.actions = nn.Linear(model_size, 3 * num_heads, bias=False)
         self.kappa = nn.Parameter(torch.empty(()), requires_grad=not frozen_kappa)
-        self.register_buffer("cells_of_scale", torch.tensor(num_cells), persistent=kept_scale)
+        self.register_buffer("cells_of_scale", torch.tensor(num_cells) if kept_scale else None)
         self.reset_parameters()
 
     @torch.no_grad()
@@ -116,8 +116,8 @@ class DeltaStackAttention(DeltaAttention):
         """The stack readings r_t, (B, n, H, v), and the stacks after them."""
         push, pop, values, kappa = self._actions_and_values(inputs, updates)
         readings, rows = replace(state.stack.rows, kappa=kappa).extend(push, pop, values)
-        cells = self.get_buffer("cells_of_scale")
-        return self._by_head(readings * cells.to(readings.dtype).rsqrt()), OfHeads(rows, self.num_heads)
+        cells = torch.tensor(self.num_cells) if self.cells_of_scale is None else self.get_buffer("cells_of_scale")
+        return self._by_head(readings * cells.to(readings).rsqrt()), OfHeads(rows, self.num_heads)
 
     def arguments_of(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """The arguments of :func:`fairseq_stack.ops.pointer_stack`, with B H rows."""

@@ -144,9 +144,9 @@ class StackAttention(StatefulAttention):
         """
         return None
 
-    @abstractmethod
     def released_activation(self, values: Tensor) -> Tensor:
-        """What the authors' public code does instead of the sigmoid of Eq. 17."""
+        """What the authors' public code does instead of the sigmoid of Eq. 17, if it differs."""
+        return values.sigmoid()
 
     @abstractmethod
     def readings(self, actions: Tensor, values: Tensor) -> Tensor:

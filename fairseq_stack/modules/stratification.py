@@ -36,9 +36,6 @@ class StratificationStackAttention(StackAttention):
     def activated(self, values: Tensor) -> Tensor:
         return values.tanh() if self.value_activation == "tanh" else super().activated(values)
 
-    def released_activation(self, values: Tensor) -> Tensor:
-        return values.sigmoid()
-
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         return (*actions.sigmoid().unbind(-1), values)
 

@@ -83,9 +83,6 @@ class SymbolStackAttention(AutomatonStackAttention):
     def activated(self, values: Tensor) -> Tensor:
         return values.new_ones(*values.shape[:-1], 1)
 
-    def released_activation(self, values: Tensor) -> Tensor:
-        return self.activated(values)
-
     def bottom(self) -> Tensor:
         return at_least_float32(self.actions.weight).new_ones(1)
 

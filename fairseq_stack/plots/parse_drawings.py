@@ -41,7 +41,7 @@ def draw_tape(axes: Any, tape: Sequence[Sequence[int]], words: Sequence[str], la
         label: of the scale.
     """
     number = len(words)
-    deepest = max(1, *(max(row) for row in tape))
+    deepest = max([1, *map(max, tape)])
     square = [[*row, *[math.nan] * (number - len(row))] for row in tape]
     image = axes.imshow(square, cmap="Greys", vmin=0, vmax=deepest * 1.15, interpolation="nearest")
     size = 9 if number <= 40 else 6 if number <= 80 else 4

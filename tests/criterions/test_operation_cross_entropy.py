@@ -97,6 +97,13 @@ def test_what_is_logged() -> None:
     assert criterion()(model, sample(), reduce=False)[0].shape == (3,)
 
 
+def test_targets_without_the_end() -> None:
+    """With ``--without-eos``, the operations of all symbols that are read are supervised all the same."""
+    model, batch = Model(), sample()
+    without = {**batch, "target": TARGET.masked_fill(TARGET == EOS, PAD)}
+    assert torch.equal(*(criterion()(model, each)[2]["operation_loss"] for each in (batch, without)))
+
+
 @pytest.mark.parametrize(
     ("model", "batch", "problem"),
     [

@@ -139,7 +139,7 @@ def test_training_and_low_precision(model: Any) -> None:
 
 CONFIGURATIONS = [
     StackTransformerLMConfig(
-        vocab_size=20, stack_layers="sdpa,nd-2-2-3,sup-4", decoder_embed_dim=64, decoder_ffn_embed_dim=32,
+        vocab_size=20, stack_layers="nd-2-2-3,sup-4,deltastack-2-3-3-5", decoder_embed_dim=64, decoder_ffn_embed_dim=32,
         decoder_attention_heads=2, stack_init="paper", compact_vocab=True, share_decoder_input_output_embed=True,
     ),
     StackLSTMLMConfig(
@@ -168,6 +168,12 @@ def test_a_new_model_is_initialised_as_a_network(config: Any, tmp_path: Path) ->
     torch.testing.assert_close(loaded.eval()(tokens).logits, made.eval()(tokens).logits)
     if config.share_decoder_input_output_embed:
         assert loaded.get_output_embeddings().weight is loaded.get_input_embeddings().weight
+    drawn = []
+    for use_cache in (False, True):
+        torch.manual_seed(0)
+        rows = tokens.repeat(40, 1)  # in some of which <pad> would be drawn
+        drawn.append(loaded.double().generate(rows, do_sample=True, max_new_tokens=12, use_cache=use_cache))
+    assert torch.equal(*drawn)
 
 
 def test_further_symbols(exported: Any) -> None:
@@ -188,6 +194,8 @@ def test_what_is_refused(exported: Any, tmp_path: Path) -> None:
     too_long = torch.full((1, network.config.max_target_positions + 1), 4)
     with pytest.raises(ValueError, match=f"at most {network.config.max_target_positions} symbols"):
         network(too_long)
+    with pytest.raises(ValueError, match=r"attention_mask: expected shape \(B, 3\), got \(1, 4\)"):
+        network(prompt, attention_mask=torch.ones(1, 4))
     with pytest.raises(NotImplementedError, match="keeps no earlier states"):
         StackCache().crop(1)
     kept = {"model.decoder.embed_tokens.weight": network.get_input_embeddings().weight}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,9 @@ import torch
 pytest.importorskip("transformers")
 
 
+from transformers import AutoModelForSeq2SeqLM
+
+from fairseq_stack.huggingface import StackTransformerConfig, StackTransformerForConditionalGeneration
 from fairseq_stack.huggingface.export import TARGET_TOKENIZER
 from tests.helpers import assert_normwise_close
 from tests.huggingface.conftest import EXAMPLES
@@ -95,3 +99,20 @@ def test_training(model: Any) -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < losses[0]
+
+
+def test_a_model_with_one_table(tmp_path: Path) -> None:
+    sizes = {
+        f"{side}_{name}": size
+        for side in ("encoder", "decoder")
+        for name, size in (("embed_dim", 8), ("ffn_embed_dim", 8), ("attention_heads", 2))
+    }
+    model = StackTransformerForConditionalGeneration(
+        StackTransformerConfig(
+            vocab_size=9, stack_layers="sdpa", stack_encoder_layers="sdpa", share_all_embeddings=True, **sizes
+        )
+    ).eval()
+    model.save_pretrained(tmp_path)
+    loaded, tokens = AutoModelForSeq2SeqLM.from_pretrained(tmp_path), torch.tensor([[2, 4, 5]])
+    first, second = (each(tokens, decoder_input_ids=tokens).logits for each in (model, loaded))
+    torch.testing.assert_close(first, second)

@@ -21,15 +21,15 @@ from fairseq_stack.modules import InterleavedSinusoidalPositions
 class StackTransformerEncoder(TransformerEncoderBase):
     """fairseq's transformer encoder with the self-attention that ``cfg.stack_encoder_layers`` lists."""
 
-    def __init__(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, return_fc: bool = False) -> None:
+    def __init__(self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module) -> None:
         self._layers_to_build = iter(layers_of(cfg.stack_encoder_layers, cfg.encoder))
-        super().__init__(cfg, dictionary, embed_tokens, return_fc=return_fc)
+        super().__init__(cfg, dictionary, embed_tokens)
         loop_layers(self, cfg)
         _set_positions(self, cfg, cfg.encoder.embed_dim, cfg.max_source_positions)
         register_fingerprint(self, dictionary)
 
     def build_encoder_layer(self, cfg: Any) -> nn.Module:
-        return wrapped(StackEncoderLayer(cfg, next(self._layers_to_build), self.return_fc), cfg)
+        return wrapped(StackEncoderLayer(cfg, next(self._layers_to_build)), cfg)
 
 
 class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
@@ -39,17 +39,12 @@ class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
     """
 
     def __init__(
-        self,
-        cfg: Any,
-        dictionary: Dictionary,
-        embed_tokens: nn.Module,
-        no_encoder_attn: bool = False,
-        output_projection: nn.Module | None = None,
+        self, cfg: Any, dictionary: Dictionary, embed_tokens: nn.Module, no_encoder_attn: bool = False
     ) -> None:
         self._layers_to_build = iter(layers_of(cfg.stack_decoder_layers, cfg.decoder))
         if isinstance(embed_tokens, CompactEmbedding):
             embed_tokens = embed_tokens.at_beginning()
-        super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn, output_projection)
+        super().__init__(cfg, dictionary, embed_tokens, no_encoder_attn)
         self.num_loops: int = cfg.stack_loops
         loop_layers(self, cfg)
         _set_positions(self, cfg, cfg.decoder.embed_dim, cfg.max_target_positions)

@@ -16,9 +16,9 @@ from fairseq_stack.models.transformer.self_attention import AttentionWithStack, 
 class StackEncoderLayer(transformer_layer.TransformerEncoderLayerBase):
     """fairseq's encoder layer with the self-attention that an entry of a layer list names."""
 
-    def __init__(self, cfg: Any, attention: Layer, return_fc: bool = False) -> None:
+    def __init__(self, cfg: Any, attention: Layer) -> None:
         self._attention = attention
-        super().__init__(cfg, return_fc=return_fc)
+        super().__init__(cfg)
 
     def build_self_attention(self, embed_dim: int, cfg: Any) -> nn.Module:
         stack = _with_stack(self._attention, embed_dim, cfg.encoder.attention_heads, cfg)
