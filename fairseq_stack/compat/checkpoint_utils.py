@@ -211,13 +211,13 @@ def _is_finite(name: str, value: Any) -> bool:
 def load_model_ensemble_and_task(
     original: Any, filenames: Any, arg_overrides: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    """Reject data of a task other than the model's, and scoring options that would have no effect.
+    """Reject data of a task or direction other than the model's, and scoring options that would have no effect.
 
-    The dictionaries of two tasks may be the same, and the scores would look like scores of a bad model.
+    The dictionaries of two tasks or languages may be the same, and the scores would look like scores of a bad model.
     ``fairseq-validate`` scores with the checkpoint's ``--task`` and ``--criterion``, whatever it is given.
 
-    For every model; the check of the task only for stack models. Unnecessary with a fairseq that respects these
-    options, and takes the segmentation of data from the checkpoint.
+    For every model; the check of the task and the direction only for stack models. Unnecessary with a fairseq that
+    respects these options, and takes the segmentation of data from the checkpoint.
     """
     from fairseq import checkpoint_utils, utils
 
@@ -232,6 +232,7 @@ def load_model_ensemble_and_task(
     if any(type(model).__module__.startswith("fairseq_stack.") for model in models):
         task.task_of_training = cfg.task  # which fairseq-eval-lm asks how to divide the data
         _refuse_another_task_than_the_stream(task, cfg.task)
+        _refuse_the_other_direction(task.cfg, cfg.task)
     data = getattr(task.cfg, "data", None)
     if data and any(map(_has_companions, models)):
         for filename in filenames:
@@ -247,6 +248,13 @@ def _refuse_options_without_effect(cfg: Any, overrides: dict[str, Any]) -> None:
                 f"--{name} {wanted} has no effect: the model is scored with the {name} of its training, expected "
                 f"--{name} {trained}"
             )
+
+
+def _refuse_the_other_direction(wanted: Any, trained: Any) -> None:
+    """With a joint vocabulary, a model translates in the wrong direction as if nothing were the matter."""
+    here, there = ([getattr(of, name, None) for name in ("source_lang", "target_lang")] for of in (wanted, trained))
+    if here == there[::-1] != there:
+        raise UserError(f"the model translates from {there[0]} to {there[1]}: expected -s {there[0]} -t {there[1]}")
 
 
 def _refuse_another_task_than_the_stream(task: Any, trained: Any) -> None:

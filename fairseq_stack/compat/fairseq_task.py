@@ -64,7 +64,8 @@ def filter_indices_by_size(
     left_out.text = f"left out {number} (more than {max_positions} tokens)"
     if split:  # otherwise the numbers are places in a buffer of fairseq-interactive
         if len(kept) == 0:
-            raise UserError(f"no data: {left_out.text}; use a model that was trained with longer samples")
+            limits = "--max-source-positions, --max-target-positions, --tokens-per-sample"
+            raise UserError(f"no data: {left_out.text}; the model needs larger maxima when it is trained ({limits})")
         numbers = ", ".join(map(str, ignored[:_MOST_NUMBERS]))
         logger.warning(f"{left_out.text}; the first are numbers {numbers}")
     return kept

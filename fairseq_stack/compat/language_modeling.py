@@ -22,7 +22,7 @@ def eval_lm_dataloader(
     context_window: int = 0,
     **options: Any,
 ) -> Any:
-    """Count the tokens that the score covers, and reject data segmented differently than in training.
+    """Count the tokens that the score covers, and reject blocks if the model was trained on single sentences.
 
     ``fairseq-eval-lm`` does not look up in the checkpoint how the training data was divided, and by default divides
     data into blocks. In training on sentences, stacks began empty in every sentence; in a block they hold symbols of

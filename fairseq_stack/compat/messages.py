@@ -83,6 +83,11 @@ KNOWN = (
         r"\2 has no split \1",
     ),
     (
+        "ValueError: (buffer is smaller than requested size|offset must be non-negative and no greater than buffer)",
+        "",
+        "a file of the binarised data (.idx or .bin) ends early: binarise the data again",
+    ),
+    (
         "AssertionError: embed_dim must be divisible by num_heads",
         "",
         "the size of a model (--encoder-embed-dim, --decoder-embed-dim) must be a multiple of its attention heads "
@@ -133,7 +138,7 @@ def message_of(error: BaseException) -> str | None:
         return " ".join(map(str.strip, lines))
     frames = traceback.extract_tb(error.__traceback__)
     for pattern, function, advice in KNOWN:
-        match = re.match(pattern, f"{type(error).__name__}: {error}")
+        match = re.match(pattern, f"{type(error).__name__}: {error}") or re.match(pattern, lines[-1])
         if match and (not function or (frames and frames[-1].name == function)):
             return match.expand(advice)
     return None

@@ -79,6 +79,8 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
     text = "\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n  File ...\n"
     assert messages.message_of(RuntimeError(f"{text}fairseq_stack.errors.UserError: --a: wrong\n")) == "--a: wrong"
     assert messages.message_of(RuntimeError(f"{text}ValueError: --a: wrong\n")) is None
+    truncated = messages.message_of(RuntimeError(f"{text}ValueError: buffer is smaller than requested size\n"))
+    assert truncated == "a file of the binarised data (.idx or .bin) ends early: binarise the data again"
 
 
 @pytest.mark.parametrize(

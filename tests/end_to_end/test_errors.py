@@ -103,6 +103,10 @@ class TestOtherDictionary:
             command = [data, *TRANSLATION, *TRAINING, flag, translation_model]
             assert_refused(f"cannot continue from {translation_model}: ", "train", *command, save_dir=tmp_path / "save")
 
+    def test_other_direction(self, corpora: Corpora, translation_model: Path) -> None:
+        command = [corpora.translation, "--path", translation_model, *GENERATION, "-s", "tgt", "-t", "src"]
+        assert_refused("the model translates from src to tgt: expected -s src -t tgt", "generate", *command)
+
 
 class TestOtherArchitecture:
     def test_sizes(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
