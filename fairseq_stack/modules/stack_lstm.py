@@ -149,8 +149,11 @@ class StackLSTM(nn.Module):
             The outputs y_1..y_n, (B, n, output_size), and the state after the last step, or None if it is not wanted.
 
         Raises:
+            TypeError: the state is something else, such as a mask or the pair that PyTorch's LSTMs take.
             ValueError: the inputs have another shape, or the state another batch size.
         """
+        if state is not None and not isinstance(state, StackLSTMState):
+            raise TypeError(f"state: expected a StackLSTMState, as initial_state makes it, got {type(state).__name__}")
         self._check(inputs, "B" if state is None else len(state.hidden), "n")
         gates, weights = self._input_gates(inputs), self._weights()
         if state is None and not (return_state and self.training and self.recurrent_dropout > 0):

@@ -107,6 +107,8 @@ def test_wrong_inputs(return_state: bool) -> None:
             lstm(torch.randn(shape).double(), return_state=return_state)
     with pytest.raises(ValueError, match=re.escape("inputs: expected shape (B, n), got (2,)")):
         lstm(torch.tensor([0, 1]), return_state=return_state)
+    with pytest.raises(TypeError, match="state: expected a StackLSTMState, as initial_state makes it, got Tensor"):
+        lstm(torch.zeros(2, 6, 3), torch.zeros(2, 6, dtype=torch.bool))
     with pytest.raises(ValueError, match=re.escape("inputs: expected shape (3, n, 3), got (2, 6, 3)")):
         lstm(random_inputs(2), lstm.initial_state(3), return_state=return_state)
     for inputs, message in ((torch.randn(3), "(2, 3), got (3,)"), (torch.tensor([[0], [1]]), "(2), got (2, 1)")):
