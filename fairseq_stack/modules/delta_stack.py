@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -55,6 +56,8 @@ class DeltaStackAttention(DeltaAttention):
         action_gain: by how much W_a is multiplied at the beginning.
         options: ``beta_scale``, ``convolution`` and ``output_gate`` of :class:`DeltaAttention`.
     """
+
+    cells_of_scale: Tensor | None
 
     def __init__(
         self,
@@ -116,8 +119,9 @@ class DeltaStackAttention(DeltaAttention):
         """The stack readings r_t, (B, n, H, v), and the stacks after them."""
         push, pop, values, kappa = self._actions_and_values(inputs, updates)
         readings, rows = replace(state.stack.rows, kappa=kappa).extend(push, pop, values)
-        cells = torch.tensor(self.num_cells) if self.cells_of_scale is None else self.get_buffer("cells_of_scale")
-        return self._by_head(readings * cells.to(readings).rsqrt()), OfHeads(rows, self.num_heads)
+        cells = self.cells_of_scale
+        scale = math.sqrt(self.num_cells) if cells is None else cells.to(readings.dtype).sqrt()
+        return self._by_head(readings / scale), OfHeads(rows, self.num_heads)
 
     def arguments_of(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """The arguments of :func:`fairseq_stack.ops.pointer_stack`, with B H rows."""

@@ -59,7 +59,7 @@ def _chunk(
         overlaps, reads = overlaps * decay, reads * decay[:, num_updates - 1 :: num_updates]
         known, read = known * total.exp().unsqueeze(2), read * of_steps.exp().unsqueeze(2)
         kept, memory = keys * decay[:, -1].unsqueeze(2), memory * of_steps[:, -1, None, None].exp()
-    added = torch.linalg.solve_triangular(
+    added = torch.linalg.solve_triangular(  # which reads L below its diagonal only
         strengths * overlaps, strengths * (values - known), upper=False, unitriangular=True
     )
     until = torch.arange(num_updates, (length + 1) * num_updates, num_updates, device=keys.device)
