@@ -164,12 +164,6 @@ def check_options(options: Namespace) -> None:
         raise UserError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
     if options.quant_noise_pq:
         raise UserError("--quant-noise-pq: stack attention has no quantization noise")
-    shares = options.share_decoder_input_output_embed or getattr(options, "share_all_embeddings", False)
-    columns = getattr(options, "decoder_input_dim", None) or options.decoder_embed_dim
-    if shares and (options.decoder_output_dim or options.decoder_embed_dim) != columns:
-        raise UserError(
-            f"--decoder-output-dim: expected {columns}, the size of the embeddings, which the output shares"
-        )
     if options.stack_positions == "interleaved":
         for name in ("encoder_learned_pos", "decoder_learned_pos"):
             if getattr(options, name, None):
