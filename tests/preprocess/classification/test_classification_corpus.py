@@ -81,6 +81,16 @@ def test_pieces(raw: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "spm.model").read_bytes() == model
 
 
+def test_labels_of_what_is_cut_count(raw: Path, tmp_path: Path) -> None:
+    """A label of valid need not be among the first lines of train."""
+    header, first, second, *_ = TABLE.splitlines()
+    for split, lines in (("train", [header, first, second]), ("valid", [header, second, first])):
+        (raw / f"{split}.tsv").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    prepare(options_of(raw, limit=1), tmp_path / "out")
+    train, valid = (text_of(tmp_path / "out", f"{split}.label") for split in ("train", "valid"))
+    assert len(train) == len(valid) == 1 and train != valid
+
+
 def test_regression(raw: Path, tmp_path: Path) -> None:
     for split in ("train", "valid"):
         (raw / f"{split}.tsv").write_text("a\tb\tscore\nx\ty z\t2.5\n", encoding="utf-8")
