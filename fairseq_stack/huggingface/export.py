@@ -93,6 +93,7 @@ def _translation_model(hub: Hub) -> StackModel:
         min_new_tokens=1,
         max_length=min(_MAX_LENGTH, config.max_target_positions),
         forced_eos_token_id=END,
+        suppress_tokens=model.generation_config.suppress_tokens,
     )
     return model
 

@@ -211,8 +211,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
             state = states.before(segment, update)
         except KeyError:
             raise UserError(
-                f"there is no state before segment {segment + 1}: the checkpoint is from within an epoch, or a segment "
-                "was skipped for lack of memory; begin an epoch with --reset-dataloader"
+                f"the state before segment {segment + 1} is missing: the checkpoint is from within an epoch, or a "
+                "segment was skipped for lack of memory; begin an epoch with --reset-dataloader"
             ) from None
         return model.initial_state(sample["nsentences"]) if state is None else state
 

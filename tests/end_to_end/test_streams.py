@@ -198,7 +198,7 @@ def test_a_checkpoint_without_the_state(stream: Path, tmp_path: Path) -> None:
     checkpoint = torch.load(path, weights_only=True)
     del checkpoint["extra_state"]["StackTruncatedBPTTTask"]
     torch.save(checkpoint, path)
-    assert "there is no state before segment 3" in refused(stream, tmp_path)
+    assert "the state before segment 3 is missing" in refused(stream, tmp_path)
 
 
 def test_several_processes(stream: Path, stream_model: Path) -> None:

@@ -80,6 +80,7 @@ def test_translation(model: Any, beam: int) -> None:
         return translations
 
     assert network.generation_config.early_stopping is True
+    assert network.generation_config.suppress_tokens == [1], "the padding"
     assert translated(sentences) == expected
     assert [translation for sentence in sentences for translation in translated([sentence])] == expected
     assert translated(sentences[:2], use_cache=False) == expected[:2]

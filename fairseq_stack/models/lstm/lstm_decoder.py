@@ -87,7 +87,7 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
     def read_all(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         features, state = self.begin(tokens, return_state=True)
         self.keep_state(incremental_state, state)
-        return features  # extract_features drops some of them
+        return features  # extract_features applies dropout to them
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         ahead = self.take_step(incremental_state, tokens)
