@@ -1,10 +1,12 @@
-"""Whole training steps of the papers' models, as fairseq does them, on random tokens."""
+"""Training steps, as fairseq does them, of the papers' models and of models of equal parameters, on random tokens."""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,13 +19,14 @@ from .cases import Case, Variant
 from .tables import Columns, Row
 from .timing import Settings, Timer, Times, say
 
-KINDS = ("tf", "sup", "nd")
+EQUAL = Path(__file__).resolve().parents[1] / "experiments" / "cfl_modern.json"
+"""What models of equal parameters add to the options of the preset without a stack."""
 PRECISIONS = ("float32", "fp16", "bf16")  # all but the first are options of fairseq-train
 HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 GRADIENT_NORM = 5.0
 
 COLUMNS: Columns = {
-    "preset": "preset",
+    "model": "model",
     "precision": "precision",
     "sentences x tokens": lambda row: f"{row['sentences']} x {row['length']}",
     "parameters": lambda row: f"{row['parameters']:,}",
@@ -39,10 +42,11 @@ COLUMNS: Columns = {
 
 @dataclass(frozen=True)
 class Workload:
-    """Training steps of the presets of one of the papers' tables.
+    """Training steps of models that are compared.
 
     Attributes:
-        name: what the presets' names end in.
+        name: of the comparison.
+        models: their options by their names, first those of the model without a stack.
         task: fairseq's task.
         vocabulary: how many symbols the dictionary has.
         sentences: in a batch.
@@ -50,15 +54,11 @@ class Workload:
     """
 
     name: str
+    models: Mapping[str, Sequence[str]]
     task: str
     vocabulary: int
     sentences: int
     length: int
-
-    def preset(self, kind: str) -> str:
-        """The name of an architecture."""
-        model = "stack_transformer" if self.is_translation else "stack_transformer_lm"
-        return f"{model}_{kind}_{self.name}"
 
     @property
     def is_translation(self) -> bool:
@@ -70,10 +70,21 @@ class Workload:
         return self.sentences * self.length
 
 
+def _presets(names: str) -> dict[str, list[str]]:
+    """The presets of a table of a paper."""
+    return {preset: ["--arch", preset] for preset in (names.format(kind) for kind in ("tf", "sup", "nd"))}
+
+
+def _of_equal_parameters() -> dict[str, list[str]]:
+    options = json.loads(EQUAL.read_text(encoding="utf-8"))
+    return {name: ["--arch", "stack_transformer_lm_tf_cfl", *options[name].split()] for name in options}
+
+
 WORKLOADS = (
-    Workload("ptb", "language_modeling", 23_832, 16, 32),
-    Workload("cfl", "language_modeling", 3, 10, 60),
-    Workload("small", "translation", 6_152, 64, 32),
+    Workload("ptb", _presets("stack_transformer_lm_{}_ptb"), "language_modeling", 23_832, 16, 32),
+    Workload("cfl", _presets("stack_transformer_lm_{}_cfl"), "language_modeling", 3, 10, 60),
+    Workload("small", _presets("stack_transformer_{}_small"), "translation", 6_152, 64, 32),
+    Workload("equal parameters", _of_equal_parameters(), "language_modeling", 3, 10, 60),
 )
 
 
@@ -83,23 +94,24 @@ def tiny(workload: Workload) -> Workload:
 
 
 def measure(workload: Workload, precision: str, settings: Settings) -> list[Row]:
-    """Measure steps of tf, sup and nd in turn, after a check of their stacks.
+    """Measure steps of the models in turn, after a check of their stacks.
 
     Raises:
         Disagreement: a stack of a model computes something else than the reference.
     """
-    say(f"{workload.preset('*')} in {precision}: building the models")
-    trainings = {kind: Training(workload, kind, settings.timer, precision) for kind in KINDS}
+    say(f"{workload.name} in {precision}: building the models")
+    trainings = {name: Training(workload, name, settings.timer, precision) for name in workload.models}
     for case in dict.fromkeys(case for training in trainings.values() for case in training.stacks()):
         check(case, [Variant("auto", torch.float32)], settings.device)
     rows = []
-    for threads in settings.each_number_of_threads(f"{workload.preset('*')}: training steps"):
-        times = settings.least_times({kind: training.step for kind, training in trainings.items()})
-        for kind, training in trainings.items():
-            forward, backward, update, total = times[kind]
+    for threads in settings.each_number_of_threads(f"{workload.name}: training steps"):
+        times = settings.least_times({name: training.step for name, training in trainings.items()})
+        without_stack = times[next(iter(trainings))][-1]
+        for name, training in trainings.items():
+            forward, backward, update, total = times[name]
             rows.append(
                 {
-                    "preset": workload.preset(kind),
+                    "model": name,
                     "precision": precision,
                     "sentences": workload.sentences,
                     "length": workload.length,
@@ -110,24 +122,24 @@ def measure(workload: Workload, precision: str, settings: Settings) -> list[Row]
                     "update_ms": 1e3 * update,
                     "step_ms": 1e3 * total,
                     "tokens_per_second": workload.tokens / total,
-                    "times_tf": total / times["tf"][-1],
+                    "times_tf": total / without_stack,
                 }
             )
     return rows
 
 
 class Training:
-    """A model of a preset in training.
+    """A model of a workload in training.
 
     Attributes:
         model: the model, on the device.
     """
 
-    def __init__(self, workload: Workload, kind: str, timer: Timer, precision: str) -> None:
+    def __init__(self, workload: Workload, name: str, timer: Timer, precision: str) -> None:
         from fairseq import tasks
 
         torch.manual_seed(0)
-        cfg, dictionary = _configuration(workload, kind, timer.device, precision), _dictionary(workload.vocabulary)
+        cfg, dictionary = _configuration(workload, name, timer.device, precision), _dictionary(workload.vocabulary)
         if workload.is_translation:
             task: Any = tasks.translation.TranslationTask(cfg.task, dictionary, dictionary)
         else:
@@ -176,13 +188,13 @@ def _optimizer(cfg: Any, parameters: list[Tensor], precision: str) -> Any:
     return optim.build_optimizer(cfg.optimizer, parameters)
 
 
-def _configuration(workload: Workload, kind: str, device: torch.device, precision: str) -> Any:
+def _configuration(workload: Workload, name: str, device: torch.device, precision: str) -> Any:
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
     import fairseq_stack.models  # noqa: F401  (registers the presets, before a parser is made)
 
-    flags = ["data", "--task", workload.task, "--arch", workload.preset(kind), "--compact-vocab"]
+    flags = ["data", "--task", workload.task, *workload.models[name], "--compact-vocab"]
     flags += ["--optimizer", "adam", "--lr", "1e-4", "--criterion", "cross_entropy"]
     flags += ["--cpu"] if device.type == "cpu" else []
     flags += [] if precision == "float32" else [f"--{precision}"]

@@ -2,8 +2,8 @@
 
 snakemake --snakefile scripts/experiments/cfl_modern.smk --profile scripts/experiments/profiles/local --directory OUT
 
-Settings (--config NAME=VALUE ...): languages (default: the paper's five), kinds (of MODELS below; default: those of equal
-parameters), rates (tried for each kind; 1e-2,3e-3,1e-3), protocol (recipe, or paper; see cfl_2024.smk), seeds (1,2,3),
+Settings (--config NAME=VALUE ...): languages (default: the paper's five), kinds (of cfl_modern.json; default: those of
+equal parameters), rates (tried for each kind; 1e-2,3e-3,1e-3), protocol (recipe, or paper; see cfl_2024.smk), seeds (1,2,3),
 epochs (at most; 20, or 200 for protocol=paper), limit (strings in a set, for a quick look), samples (drawn from each model;
 1000) and threads (of a training run, 1).
 
@@ -11,26 +11,10 @@ Each kind has the same number of trials. For each kind and language, the tables 
 with the least average on the validation data.
 """
 
-MODELS = {  # what a kind adds to the options of Tf
-    "tf": [],
-    "looped": [
-        *("--stack-layers", "sdpa", "--stack-loops", 5, "--loop-injection"),
-        *("--decoder-embed-dim", 72, "--decoder-ffn-embed-dim", 144),
-    ],
-    "sup": ["--stack-layers", "2xsdpa,sup-64,2xsdpa"],
-    "strat": ["--stack-layers", "2xsdpa,strat-64,2xsdpa"],
-    "nd": ["--stack-layers", "2xsdpa,nd-2-3-5,2xsdpa", "--decoder-ffn-embed-dim", 65],
-    "delta-1": ["--stack-layers", "2xsdpa,delta-2-15-15,2xsdpa", "--delta-beta-scale", 1],
-    "delta-2": ["--stack-layers", "2xsdpa,delta-2-15-15,2xsdpa", "--delta-beta-scale", 2],
-    "deltastack": ["--stack-layers", "2xsdpa,deltastack-2-14-14-64,2xsdpa"],
-    "deltastack-best": [
-        *("--stack-layers", "2xsdpa,deltastack-2-14-14-64,2xsdpa", "--deltastack-reading", "current"),
-        *("--deltastack-kappa", 4, "--deltastack-action-gain", 8, "--deltastack-clamped"),
-    ],
-    "sup-paper": ["--stack-layers", "2xsdpa,sup-32,2xsdpa"],
-    "strat-paper": ["--stack-layers", "2xsdpa,strat-32,2xsdpa"],
-    "nd-paper": ["--arch", "stack_transformer_lm_nd_cfl"],
-}
+import json
+
+with open(Path(workflow.basedir) / "cfl_modern.json", encoding="utf-8") as file:
+    MODELS = {kind: options.split() for kind, options in json.load(file).items()}  # what a kind adds to the options of Tf
 THREE_STATES = {
     "nd": ["--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa", "--decoder-ffn-embed-dim", 53],
     "nd-paper": [*MODELS["nd-paper"], "--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa"],

@@ -22,7 +22,7 @@ from scripts.benchmark.cases import Case, axes_of, find_variants, first_of_each_
 from scripts.benchmark.command import main
 from scripts.benchmark.memory import megabytes
 from scripts.benchmark.timing import Settings, Timer
-from scripts.benchmark.training import KINDS, WORKLOADS, Workload
+from scripts.benchmark.training import WORKLOADS, Workload
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
 STACKS = first_of_each_op()
@@ -65,19 +65,13 @@ def check_output(printed: str, path: Path, workloads: Sequence[Workload]) -> Non
         assert all(row["extra_megabytes"] >= 0 and row["error"] < 2e-5 for row in rows)
     assert [row["stack"] for row in figures["decoding"]] == [*STACKS]
     assert all(row["steps_per_second"] > 0 for row in figures["decoding"])
-    presets = [workload.preset(kind) for workload in workloads for kind in ("tf", "sup", "nd")]
-    assert [row["preset"] for row in figures["training"]] == presets
+    models = [name for workload in workloads for name in workload.models]
+    assert [row["model"] for row in figures["training"]] == models
     for row in figures["training"]:
         parts = row["forward_ms"] + row["backward_ms"] + row["update_ms"]
         assert row["step_ms"] == pytest.approx(parts)
-        assert (row["times_tf"] == 1) == ("_tf_" in row["preset"])
+        assert (row["times_tf"] == 1) == ("_tf_" in row["model"])
     assert [other.name for other in path.parent.iterdir()] == [path.name]
-
-
-def test_every_workload_has_presets() -> None:
-    from fairseq.models import ARCH_MODEL_REGISTRY
-
-    assert {workload.preset(kind) for workload in WORKLOADS for kind in KINDS} <= ARCH_MODEL_REGISTRY.keys()
 
 
 def expected_variants(stack: str) -> list[str]:
