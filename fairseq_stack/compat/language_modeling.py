@@ -91,6 +91,10 @@ def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
                 f"--context-window {context_window} puts words of other sentences before each sentence, but the model "
                 "was trained on single sentences (--sample-break-mode eos): leave it out"
             )
+    if getattr(trained, "without_eos", False) and not getattr(task.args, "without_eos", False):
+        raise UserError(
+            "the model was trained without the ends of sentences: expected --task stack_language_modeling --without-eos"
+        )
     if bool(getattr(trained, "add_bos_token", False)) != bool(task.args.add_bos_token):
         raise UserError(
             "--add-bos-token: the model was trained "

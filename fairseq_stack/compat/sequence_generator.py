@@ -34,6 +34,8 @@ class OwnLengths(nn.Module):
         self.max_lengths = max_lengths
         self.eos = eos
         self.supports_constraints = search.supports_constraints
+        self.init_constraints, self.update_constraints = search.init_constraints, search.update_constraints
+        self.set_src_lengths = search.set_src_lengths
         self.stop_on_max_len = search.stop_on_max_len
 
     def at_limit(self, step: int) -> Tensor:
@@ -66,15 +68,6 @@ class OwnLengths(nn.Module):
         """Keep only these sentences of the batch."""
         self.max_lengths = self.max_lengths[batch_idxs.cpu()]
         self.search.prune_sentences(batch_idxs)
-
-    def init_constraints(self, batch_constraints: Tensor | None, beam_size: int) -> None:
-        self.search.init_constraints(batch_constraints, beam_size)
-
-    def update_constraints(self, active_hypos: Tensor) -> None:
-        self.search.update_constraints(active_hypos)
-
-    def set_src_lengths(self, src_lengths: Tensor) -> None:
-        self.search.set_src_lengths(src_lengths)
 
 
 @replaces("fairseq.sequence_generator:SequenceGenerator._generate")

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import math
 import os
-from collections import defaultdict
 from typing import Any
 
 import torch
@@ -61,18 +60,6 @@ def _keep_freed_memory() -> None:
         return
     for parameter, value in ((_MMAP_THRESHOLD, 2**30), (_TRIM_THRESHOLD, 2**31 - 1), (_TOP_PAD, 2**26)):
         mallopt(parameter, value)
-
-
-@replaces("fairseq.trainer:_catalog_shared_params")
-def shared_parameters(original: Any, model: torch.nn.Module) -> list[list[str]]:
-    """Log as shared only parameters that exist, and not the biases of all layers without a bias.
-
-    Unnecessary with a fairseq that does not take None for a parameter.
-    """
-    names = defaultdict(list)
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        names[parameter].append(name)
-    return [shared for shared in names.values() if len(shared) > 1]
 
 
 @replaces("fairseq.trainer:Trainer._set_seed")

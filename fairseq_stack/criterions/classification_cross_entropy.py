@@ -92,7 +92,7 @@ class ClassificationCrossEntropyCriterion(SummedCriterion):
             logged["squared_error"] = squared.sum().data
         if not self.training and is_regression:
             logged |= _moments(values, labels)
-        elif not self.training:
+        elif "candidates" in sample:
             logged |= _counts(label_log_probabilities(model, sample), labels)
         logged |= {"loss": loss.sum().data, "nll_loss": words.sum().data, "attach_loss": attached.sum().data}
         return loss.sum() if reduce else loss, size, {**logged, "words": num_words}

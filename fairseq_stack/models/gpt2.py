@@ -62,9 +62,11 @@ class GPT2:
         self._require(config.get("model_type"), ("gpt2",), "model_type")
         for key, expected in _SETTINGS.items():
             self._require(config.get(key, expected[0]), expected, key)
-        self.size, self.num_heads, self.num_layers, self.num_positions, self.num_rows = (
-            config[key] for key in ("n_embd", "n_head", "n_layer", "n_positions", "vocab_size")
-        )
+        sizes = ("n_embd", "n_head", "n_layer", "n_positions", "vocab_size")
+        for key in sizes:
+            if not isinstance(config.get(key), int):
+                raise UserError(f"{self.folder / CONFIG}: {key}: expected a whole number, got {config.get(key)!r}")
+        self.size, self.num_heads, self.num_layers, self.num_positions, self.num_rows = (config[key] for key in sizes)
         self.feedforward_size = config.get("n_inner") or 4 * self.size
         # Read here, so that weights of other sizes are refused before a model is built.
         self.weights = self._read_weights()
@@ -178,9 +180,12 @@ class GPT2:
         path = self.folder / VOCABULARY
         if path.is_file() and not (self.folder / TOKENIZER_NAME).exists():
             return path, self._read_json(VOCABULARY)
-        tokenizer = self._read_json(TOKENIZER_NAME)
-        added = {token["content"]: token["id"] for token in tokenizer.get("added_tokens", [])}
-        return self.folder / TOKENIZER_NAME, {**tokenizer["model"]["vocab"], **added}
+        tokenizer, path = self._read_json(TOKENIZER_NAME), self.folder / TOKENIZER_NAME
+        try:
+            added = {token["content"]: token["id"] for token in tokenizer.get("added_tokens", [])}
+            return path, {**tokenizer["model"]["vocab"], **added}
+        except (KeyError, TypeError) as error:
+            raise UserError(f"{path}: expected GPT-2's pieces, of the type BPE, in model.vocab ({error})") from None
 
     def _shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         size, hidden = self.size, self.feedforward_size
@@ -201,6 +206,8 @@ class GPT2:
             raise UserError(f"--init-from-gpt2 {self.folder}: expected a folder with the file {name}") from None
         except (OSError, ValueError) as error:
             raise UserError(f"{path}: {error}") from None
+        if not isinstance(content, dict):
+            raise UserError(f"{path}: expected an object, got {type(content).__name__}")
         return content
 
     def _require(self, got: Any, expected: tuple[Any, ...], key: str) -> None:

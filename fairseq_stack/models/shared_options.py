@@ -100,6 +100,13 @@ def require_language_modeling(model: str, task: FairseqTask) -> None:
         raise UserError(f"{model} is a language model: expected --task language_modeling, got {type(task).__name__}")
 
 
+def require_one_dictionary(model: str, task: FairseqTask) -> None:
+    """Raise UserError if a language model is to read other symbols than it predicts."""
+    read, predicted = len(task.source_dictionary), len(task.target_dictionary)
+    if read != predicted:
+        raise UserError(f"--output-dictionary-size: expected {read:,} or no such option for {model}, got {predicted:,}")
+
+
 def check_at_least_one(options: Namespace, *names: str) -> None:
     """Raise UserError if a number is set that is not positive."""
     for name in names:

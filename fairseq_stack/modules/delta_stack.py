@@ -83,7 +83,7 @@ class DeltaStackAttention(DeltaAttention):
         self.first_kappa, self.action_gain = kappa, action_gain
         self.actions = nn.Linear(model_size, 3 * num_heads, bias=False)
         self.kappa = nn.Parameter(torch.empty(()), requires_grad=not frozen_kappa)
-        self.register_buffer("cells_of_scale", torch.tensor(num_cells) if kept_scale else None)
+        self.register_buffer("cells_of_scale", torch.tensor(float(num_cells)) if kept_scale else None)
         self.reset_parameters()
 
     @torch.no_grad()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,13 +22,11 @@ class Beam:
     """The beams of B sentences after t steps: K slots each, best first, empty slots last.
 
     ``tokens`` starts with BOS; a hypothesis that finished earlier is filled up with EOS. All tensors are
-    (B, K) except for ``tokens`` (B, K, t + 1), ``token_scores`` (B, K, t), and ``attention`` (B, K, t, S), where
-    S is the padded source length (``None`` if the model returns no attention).
+    (B, K) except for ``tokens`` (B, K, t + 1) and ``token_scores`` (B, K, t).
     """
 
     tokens: Tensor
     token_scores: Tensor
-    attention: Tensor | None
     log_prob: Tensor
     length: Tensor
     finished: Tensor
@@ -43,7 +41,6 @@ class Beam:
         return cls(
             tokens=torch.full((*shape, 1), bos, dtype=torch.long, device=device),
             token_scores=torch.zeros((*shape, 0), device=device),
-            attention=None,
             log_prob=torch.zeros(shape, device=device),
             length=torch.zeros(shape, dtype=torch.long, device=device),
             finished=torch.zeros_like(filled),
@@ -57,8 +54,7 @@ class Beam:
 
     def select_sentences(self, index: Tensor) -> Beam:
         """The beams of the sentences in ``index``."""
-        chosen = {name: value[index] for name, value in vars(self).items() if value is not None}
-        return replace(self, **chosen)
+        return Beam(**{name: value[index] for name, value in vars(self).items()})
 
 
 class LengthNormalizedBeamSearchGenerator:
@@ -151,8 +147,8 @@ class LengthNormalizedBeamSearchGenerator:
         Returns:
             For each sentence a list of at least one hypothesis, best first. A hypothesis is a dict:
             ``tokens`` (n,) including EOS; ``score``, a scalar: log-probability (natural logarithm) divided by length;
-            ``positional_scores`` (n,), the log-probabilities of the tokens; ``attention`` (S, n), or empty if
-            the model returns none; ``alignment``, empty; ``finished``, False if the EOS was only added to close it.
+            ``positional_scores`` (n,), the log-probabilities of the tokens; ``attention`` and ``alignment``, empty;
+            ``finished``, False if the EOS was only added to close it.
 
         Raises:
             ValueError: the minimal length exceeds the maximal one; the model returns NaN; or nothing that is allowed
@@ -173,11 +169,11 @@ class LengthNormalizedBeamSearchGenerator:
         longest = int(max_lengths.max())
         for step in range(longest):
             with prompts(self.model, prefix_tokens, longest, self.pad):
-                log_probs, attention = self._log_probs(beam, encoder_outs, incremental_states)
+                log_probs = self._log_probs(beam, encoder_outs, incremental_states)
             prefix = None if prefix_tokens is None else prefix_tokens[sentences]
             self._forbid(log_probs, step, prefix)
             self._check_possible(beam, log_probs, step, sentences)
-            beam, parents = self._advance(beam, log_probs, attention)
+            beam, parents = self._advance(beam, log_probs)
 
             done = beam.finished[:, 0] | (max_lengths[sentences] == step + 1)
             for i in done.nonzero().flatten().tolist():
@@ -207,18 +203,15 @@ class LengthNormalizedBeamSearchGenerator:
             )
         return lengths
 
-    def _log_probs(
-        self, beam: Beam, encoder_outs: list[Any], incremental_states: list[dict[str, Any]]
-    ) -> tuple[Tensor, Tensor | None]:
-        """Log-probabilities (B, K, V) of the next symbol, and attention (B, K, S) if the model has it."""
+    def _log_probs(self, beam: Beam, encoder_outs: list[Any], incremental_states: list[dict[str, Any]]) -> Tensor:
+        """Log-probabilities (B, K, V) of the next symbol."""
         batch_size, beam_size, _ = beam.tokens.shape
-        log_probs, attention = self.model.forward_decoder(
+        log_probs, _ = self.model.forward_decoder(
             beam.tokens.flatten(0, 1), encoder_outs, incremental_states, self.temperature
         )
         if log_probs.dtype in (torch.float16, torch.bfloat16):
             log_probs = log_probs.float()
-        log_probs = log_probs.reshape(batch_size, beam_size, -1)
-        return log_probs, None if attention is None else attention.reshape(batch_size, beam_size, -1)
+        return log_probs.reshape(batch_size, beam_size, -1)
 
     def _forbid(self, log_probs: Tensor, step: int, prefix: Tensor | None) -> None:
         """Apply the penalty and forbid symbols, in place; ``step`` tokens exist already."""
@@ -251,7 +244,7 @@ class LengthNormalizedBeamSearchGenerator:
             f"none ({where}); a prefix token that cannot occur or --min-len {self.min_len} can be the reason"
         )
 
-    def _advance(self, beam: Beam, log_probs: Tensor, attention: Tensor | None) -> tuple[Beam, Tensor]:
+    def _advance(self, beam: Beam, log_probs: Tensor) -> tuple[Beam, Tensor]:
         """One step: the next beam, and the slots (B, K) of the present one that its hypotheses come from."""
         beam_size = self.beam_size
         step = beam.tokens.size(2)  # tokens of a hypothesis extended now, since BOS is not counted
@@ -278,15 +271,9 @@ class LengthNormalizedBeamSearchGenerator:
             sentence = torch.arange(len(parents), device=parents.device)[:, None]
             return torch.cat([history[sentence, parents], new.unsqueeze(2)], dim=2)
 
-        new_attention = None
-        if attention is not None:
-            history = attention[:, :, None][:, :, :0] if beam.attention is None else beam.attention
-            slots = parents[..., None].expand(-1, -1, attention.size(2))
-            new_attention = extend(history, attention.gather(1, slots))
         next_beam = Beam(
             tokens=extend(beam.tokens, new_symbols),
             token_scores=extend(beam.token_scores.to(new_scores.dtype), new_scores),
-            attention=new_attention,
             log_prob=candidates.gather(1, best),
             length=torch.where(is_kept, beam.length.gather(1, parents), step),
             finished=filled & new_symbols.eq(self.eos),
@@ -305,18 +292,13 @@ class LengthNormalizedBeamSearchGenerator:
         finished = bool(beam.finished[sentence, slot])
         tokens = beam.tokens[sentence, slot, 1 : length + 1]
         token_scores = beam.token_scores[sentence, slot, :length]
-        attention = torch.empty(0)
-        if beam.attention is not None:
-            attention = beam.attention[sentence, slot, :length].transpose(0, 1)
         if not finished:
             tokens = torch.cat([tokens, tokens.new_tensor([self.eos])])
             token_scores = torch.cat([token_scores, token_scores.new_zeros(1)])
-            if beam.attention is not None:
-                attention = torch.cat([attention, attention.new_zeros(attention.size(0), 1)], dim=1)
         return {  # clones, since a view would keep the tensors of the whole batch alive
             "tokens": tokens.clone(),
             "score": beam.log_prob[sentence, slot] / length,
-            "attention": attention.clone(),
+            "attention": torch.empty(0),
             "alignment": torch.empty(0),
             "positional_scores": token_scores.clone(),
             "finished": finished,

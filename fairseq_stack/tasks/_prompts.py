@@ -22,11 +22,14 @@ def read_label_tokens(data: Path, dictionary: Dictionary) -> Labels | None:
     """The labels of a corpus, whose ``task.json`` is in the folder of the data or above; None: it is a regression.
 
     Raises:
-        UserError: see :func:`.read_prompts`.
+        UserError: see :func:`.read_prompts`; or the dictionary lacks a label.
     """
     labels = read_prompts(data).labels
     if labels is None:
         return None
+    for text, tokens in labels.items():
+        if missing := [token for token in tokens if token not in dictionary]:
+            raise UserError(f"the label {text!r}: expected tokens of the dictionary of {data}, got {missing[0]!r}")
     return {text: torch.tensor([*map(dictionary.index, tokens)]) for text, tokens in labels.items()}
 
 

@@ -14,7 +14,7 @@ from fairseq_stack.errors import UserError
 from ._prompts import Regressor, WithLabels, read_label_tokens, read_labels
 from .pushdown_language_modeling import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
 
-TASK = "prompt_classification"
+TASK, CRITERION = "prompt_classification", "classification_cross_entropy"
 
 
 @dataclass
@@ -50,6 +50,16 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
         if self.label_tokens is None:
             model.regressor = Regressor(_num_features(model, self.dictionary.eos()))
         return model
+
+    def build_criterion(self, cfg: Any, *rest: Any) -> Any:
+        """As in fairseq.
+
+        Raises:
+            UserError: no regressor would be trained.
+        """
+        if self.label_tokens is None and cfg._name != CRITERION:
+            raise UserError(f"--task {TASK}: a regression needs --criterion {CRITERION}, got {cfg._name}")
+        return super().build_criterion(cfg, *rest)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """As in fairseq, with the labels of the split and, if the model reads tapes, the attachments.

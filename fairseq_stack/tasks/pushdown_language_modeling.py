@@ -12,6 +12,7 @@ from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import SAMPLE_BREAK_MODE_CHOICES
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.models.pretrained import Pretrained
 
 from ._attachments import WithAttachments, of_window, read_attachments
 from .stack_language_modeling import StackLanguageModelingConfig, StackLanguageModelingTask
@@ -74,6 +75,20 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
         ):
             if is_wrong:
                 raise UserError(f"--task pushdown_language_modeling: sentences with parses cannot have {option}")
+
+    def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
+        """As in fairseq.
+
+        Raises:
+            UserError: the model is not one of this plugin, which accept tapes.
+        """
+        model = super().build_model(args, from_checkpoint)
+        if not isinstance(model, Pretrained):
+            raise UserError(
+                "--task pushdown_language_modeling: expected --arch pushdown_transformer_lm, stack_transformer_lm or "
+                f"stack_lstm_lm, or one of their presets, got a {type(model).__name__}"
+            )
+        return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """As in fairseq, with the attachments of the split.

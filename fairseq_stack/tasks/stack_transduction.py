@@ -107,6 +107,16 @@ class StackTransductionTask(FairseqTask):
         self.pads_to_longest = getattr(model, "reads_whole_input", False)
         return model
 
+    def build_criterion(self, cfg: Any, *rest: Any) -> Any:
+        """As in fairseq.
+
+        Raises:
+            UserError: it is another criterion than ``transduction``, and would take words for symbols.
+        """
+        if cfg._name != "transduction":
+            raise UserError(f"--task {TASK}: expected --criterion transduction, got {cfg._name}")
+        return super().build_criterion(cfg, *rest)
+
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """Load a split.
 

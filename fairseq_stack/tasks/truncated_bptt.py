@@ -30,6 +30,10 @@ _NOT_FOR_STREAMS = (
     "pad_to_fixed_bsz",
     "batches_of_neighbours",
 )
+_NOT_CARRIED = (
+    "does not carry the state of a stream from segment to segment: score it with "
+    f"fairseq-validate --task {TASK} --batch-size 1, and single sentences with fairseq-stack surprisal --end"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -166,10 +170,17 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         Raises:
             UserError: always.
         """
-        raise UserError(
-            "fairseq-eval-lm does not carry the state of a stream from segment to segment: score it with "
-            f"fairseq-validate --task {TASK} --batch-size 1, and single sentences with fairseq-stack surprisal --end"
-        )
+        raise UserError(f"fairseq-eval-lm {_NOT_CARRIED}")
+
+    def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """As in fairseq, of what ``fairseq-interactive`` reads.
+
+        Raises:
+            UserError: the sample is a segment of a stream.
+        """
+        if "segment" in sample:
+            raise UserError(f"fairseq-generate {_NOT_CARRIED}")
+        return super().inference_step(generator, models, sample, *args, **kwargs)
 
     def get_checkpoint_dict(self) -> dict[str, Any]:
         """What a checkpoint needs to resume within an epoch: the state, and the segment that comes next."""

@@ -44,7 +44,7 @@ def criterion(words: str = "all", weight: float = 1.0, sentence_avg: bool = Fals
     return ClassificationCrossEntropyCriterion(task, words, 0.0, weight, sentence_avg)
 
 
-def sample(labels: Tensor, **more: Tensor) -> dict[str, Any]:
+def sample(labels: Tensor, **more: Any) -> dict[str, Any]:
     return {"net_input": {"src_lengths": LENGTHS}, "target": TARGET, "ntokens": 6, "labels": labels, **more}
 
 
@@ -95,7 +95,7 @@ def test_metrics_are_of_all_batches_together(monkeypatch: pytest.MonkeyPatch) ->
             "fairseq_stack.criterions.classification_cross_entropy.label_log_probabilities",
             lambda model, sample, scores=scores: scores,
         )
-        outputs.append(validation(model, sample(labels, is_label=IS_LABEL))[2])
+        outputs.append(validation(model, sample(labels, is_label=IS_LABEL, candidates=[]))[2])
         pairs = zip(labels.tolist(), scores.argmax(1).tolist(), strict=True)
         prompts += [LabelledPrompt((), str(label), str(predicted), {}) for label, predicted in pairs]
     expected = classification_scores(prompts, names, Intervals(2, 0.9, 0))

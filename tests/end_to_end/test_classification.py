@@ -113,8 +113,8 @@ def fine_tune(model: list[Any], checkpoint: Path, data: Path, metric: str, folde
     return run("train", data / "data-bin", *model, *PROMPTS, *best, *start, *options)
 
 
-def validate(checkpoint: Path, data: Path) -> Output:
-    options = ["--path", checkpoint, "--batch-size", 4, "--num-workers", 0, "--cpu"]
+def validate(checkpoint: Path, data: Path, split: str = "valid") -> Output:
+    options = ["--path", checkpoint, "--valid-subset", split, "--batch-size", 4, "--num-workers", 0, "--cpu"]
     return run("validate", data / "data-bin", *PROMPTS[:2], *options)
 
 
@@ -159,6 +159,7 @@ def test_classification(kind: str, corpora: Corpora, tmp_path: Path) -> None:
         assert last(validated, "accuracy") == pytest.approx(100 * of_last.accuracy.value, abs=1e-4)
         assert last(validated, "f1") == pytest.approx(100 * of_last.f1.value, abs=1e-4)
         assert last(validated, "matthews") == pytest.approx(of_last.matthews.value, abs=1e-4)
+    validate(tmp_path / "checkpoint_last.pt", corpora.labels, "train")  # which has no candidates
 
 
 def test_labels_are_scored_after_their_prompts(corpora: Corpora, tmp_path: Path) -> None:

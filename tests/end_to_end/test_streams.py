@@ -208,10 +208,12 @@ def test_several_processes(stream: Path, stream_model: Path) -> None:
         task.get_batch_iterator(task.dataset("valid"), None, 2, num_shards=2)
 
 
-def test_eval_lm_is_refused(stream: Path, stream_model: Path) -> None:
+def test_what_carries_no_state_is_refused(stream: Path, stream_model: Path) -> None:
     for options in (["--task", TASK], ["--sample-break-mode", "eos"]):
         with pytest.raises(UserError, match=f"fairseq-validate --task {TASK} --batch-size 1"):
             run("eval-lm", stream, "--path", stream_model, "--gen-subset", "test", "--cpu", *options)
+    with pytest.raises(UserError, match=r"^fairseq-generate does not carry the state of a stream"):
+        run("generate", stream, "--task", TASK, "--path", stream_model, *GENERATION, "--batch-size", 2)
 
 
 def test_continues_a_prefix(stream: Path, stream_model: Path) -> None:

@@ -122,6 +122,7 @@ def test_tables_of_depths_begin_at_random_unless_told(folder: Path, gpt2: Any) -
         ({"activation_function": "relu"}, (), 'activation_function: expected "gelu_new" or "gelu_pytorch_tanh", got'),
         ({"scale_attn_by_inverse_layer_idx": True}, (), "scale_attn_by_inverse_layer_idx: expected false, got true$"),
         ({"tie_word_embeddings": False}, (), "tie_word_embeddings: expected true, got false$"),
+        ({"n_head": None}, (), r"config\.json: n_head: expected a whole number, got None$"),
         ({"n_positions": 10**12}, (), r"wpe\.weight: expected the shape \(1000000000000, 12\), got \(11, 12\)$"),
         ({"quantization_config": {}}, (), "quantization_config: expected null, got {}$"),
         ({"n_inner": 24}, (), r"safetensors: h\.0\.mlp\.c_fc\.weight: expected the shape \(12, 24\), got \(12, 20\)$"),
@@ -175,6 +176,26 @@ def test_rows_are_those_of_the_tokenizer_that_cut_the_corpus(folder: Path, gpt2:
     vocabulary.write_text(json.dumps(dict.fromkeys(rows, 0)))
     expected = build("3xsdpa", folder).decoder.embed_tokens.weight
     assert torch.equal(build("3xsdpa", tmp_path / "other").decoder.embed_tokens.weight, expected)
+
+
+def test_files_of_another_form(folder: Path, gpt2: Any, tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    for name, content, message in (
+        ("tokenizer.json", "{}", "expected GPT-2's pieces, of the type BPE, in model.vocab"),
+        ("tokenizer.json", '{"model": {"vocab": [["a", 0.5]]}}', "expected GPT-2's pieces"),
+        ("config.json", "[]", "expected an object, got list$"),
+    ):
+        shutil.copytree(folder, path, dirs_exist_ok=True)
+        (path / name).write_text(content)
+        with pytest.raises(UserError, match=message):
+            build("3xsdpa", path)
+
+
+@pytest.mark.parametrize("flags", [("--decoder-layerdrop=0.9",), ("--stack-loops=2",)], ids=" ".join)
+def test_every_layer_gets_its_weights(flags: tuple[str, ...], folder: Path, gpt2: Any) -> None:
+    expected, layers = (build("3xsdpa", folder, *given).decoder.layers for given in ((), flags))
+    for one, other in zip(expected.children(), layers.children(), strict=True):
+        assert torch.equal(one.self_attn.q_proj.weight, other.self_attn.q_proj.weight)
 
 
 def test_without_safetensors(folder: Path, gpt2: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,6 +188,7 @@ def test_more_cells() -> None:
     for kept, factor in ((True, 1.0), (False, 0.5)):
         few, many = (DeltaStackAttention(6, 2, 3, 2, cells, kappa=30, kept_scale=kept).double() for cells in (16, 64))
         many.load_state_dict(few.state_dict())
+        assert all(value.is_floating_point() for value in few.state_dict().values())  # can be averaged
         assert_normwise_close(many.readings_of(inputs), factor * few.readings_of(inputs), 1e-12)
 
 

@@ -64,12 +64,6 @@ class ScriptedTable:
         return [math.log(row[symbol]) if symbol in row else -math.inf for symbol in range(self.vocab_size)]
 
 
-def attention_of(history: Tokens, source_length: int) -> list[float]:
-    """What the scripted model calls its attention: any function of the history will do."""
-    rng = random.Random(repr(history))
-    return [rng.random() for _ in range(source_length)]
-
-
 class _Encoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None) -> dict[str, list[Tensor]]:
         return {"src_tokens": [src_tokens]}
@@ -94,7 +88,7 @@ class _Decoder(FairseqIncrementalDecoder):
         prev_output_tokens: Tensor,
         encoder_out: dict[str, list[Tensor]] | None = None,
         incremental_state: dict[str, Any] | None = None,
-    ) -> tuple[Tensor, dict[str, list[Tensor]]]:
+    ) -> tuple[Tensor, dict[str, list[None]]]:
         assert encoder_out is not None
         assert prev_output_tokens.size(1) <= self.positions
         assert not prev_output_tokens.eq(PAD).any()
@@ -105,11 +99,11 @@ class _Decoder(FairseqIncrementalDecoder):
                 history = torch.cat([incremental_state["history"], history], dim=1)
             incremental_state["history"] = history
         sources = encoder_out["src_tokens"][0]
-        rows, attention = [], []
-        for source, past in zip(sources.tolist(), history.tolist(), strict=True):
-            rows.append([self.table(tuple(s for s in source if s != PAD), tuple(past))])
-            attention.append([attention_of(tuple(past), sources.size(1))])
-        return torch.tensor(rows, dtype=torch.float64), {"attn": [torch.tensor(attention)]}
+        rows = [
+            [self.table(tuple(s for s in source if s != PAD), tuple(past))]
+            for source, past in zip(sources.tolist(), history.tolist(), strict=True)
+        ]
+        return torch.tensor(rows, dtype=torch.float64), {"attn": [None]}
 
     def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
         if "history" in incremental_state:

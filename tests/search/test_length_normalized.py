@@ -23,7 +23,6 @@ from tests.search.reference import (
     ScriptedTable,
     Tokens,
     assert_same_hypotheses,
-    attention_of,
     make_dictionary,
     make_sample,
     next_log_probs,
@@ -121,20 +120,6 @@ def test_stops_when_the_top_is_finished() -> None:
 
 
 class TestBatching:
-    @pytest.mark.parametrize("eos_bonus", [-5.0, 0.0], ids=["unfinished", "finished"])
-    def test_attention_belongs_to_the_hypothesis(self, eos_bonus: float) -> None:
-        model = scripted_model(3, eos_bonus=eos_bonus)
-        results = search([model], SOURCES, beam_size=4, max_len_b=6, min_len=2)
-        assert {result[0]["finished"] for result in results} == {eos_bonus == 0.0}
-        width = max(len(source) for source in SOURCES)
-        for result in results:
-            for hypothesis in result:
-                tokens = hypothesis["tokens"].tolist()
-                expected = torch.tensor([attention_of((EOS, *tokens[:i]), width) for i in range(len(tokens))]).T.clone()
-                if not hypothesis["finished"]:
-                    expected[:, -1] = 0
-                assert torch.equal(hypothesis["attention"], expected)
-
     def test_maximal_length_is_limited_by_the_decoder(self) -> None:
         dictionary = make_dictionary(2)
         table = RandomTable(0, len(dictionary), eos_bonus=-100.0)

@@ -13,6 +13,7 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.ops import legal_attachments, stack_tape
 from fairseq_stack.tasks.pushdown_language_modeling import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
 from tests.end_to_end.fairseq_commands import run
+from tests.models.building import DICTIONARY, build_pushdown_model
 
 SENTENCES = ["the dog is happy", "go", "the cat sat"]
 ATTACHMENTS = ["1 1 3 2", "1", "1 1 2"]
@@ -42,6 +43,11 @@ def batch_of(task: PushdownLanguageModelingTask, rows: list[int]) -> dict[str, A
     dataset = task.datasets["train"]
     batch: dict[str, Any] = dataset.collater([dataset[row] for row in rows])
     return batch
+
+
+def test_models_of_fairseq_are_refused() -> None:
+    with pytest.raises(UserError, match=r"expected --arch pushdown_.*, got a TransformerLanguageModel$"):
+        build_pushdown_model("transformer_lm", DICTIONARY)
 
 
 def test_batches(corpus: Path) -> None:

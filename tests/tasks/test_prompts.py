@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,13 @@ def test_batches(has_parses: bool, without_eos: bool, corpus: Path) -> None:
 def test_one_prompt_in_a_sample(corpus: Path) -> None:
     with pytest.raises(UserError, match=r"needs --sample-break-mode eos, one prompt per sample; got complete$"):
         batch_of(corpus, "valid", True, sample_break_mode="complete")
+
+
+def test_labels_that_the_dictionary_lacks(corpus: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(corpus, tmp_path / "other")
+    (other / "task.json").write_text(TASK_FILE.replace('["no"]', '["never"]'))
+    with pytest.raises(UserError, match=r"^the label 'no': expected tokens of the dictionary of .*, got 'never'$"):
+        batch_of(other, "valid", True)
 
 
 def test_training_has_no_candidates(corpus: Path) -> None:

@@ -15,7 +15,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.kinds import Layer, kinds, parse_stacks, spellings
+from fairseq_stack.kinds import STRATIFICATION, SUPERPOSITION, Layer, kinds, parse_stacks, spellings
 from fairseq_stack.models.shared_options import (
     VocabularyOptions,
     check_at_least_one,
@@ -195,6 +195,8 @@ def _check_options_of_stacks(options: Namespace, stacks: Sequence[Layer]) -> Non
             raise UserError(
                 f"{flag(name)} has no effect: expected a stack of the kind {taking}, got --stack {options.stack}"
             )
+    if options.stack_init == "one-turn" and all(layer.kind in (SUPERPOSITION, STRATIFICATION) for layer in stacks):
+        raise UserError(f"--stack-init one-turn has no effect: expected a stack nd or ns, got --stack {options.stack}")
     if options.reading_in_output and not stacks:
         raise UserError(f"--reading-in-output has no effect: expected a stack, got --stack {options.stack}")
     if options.push_hidden_state:

@@ -14,7 +14,12 @@ from fairseq_stack.models.lstm.lstm_decoder import StackLSTMDecoder
 from fairseq_stack.models.lstm.lstm_options import MODEL, StackLSTMLanguageModelConfig, settle
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.shared_options import initial_scale, plain_namespace, require_language_modeling
+from fairseq_stack.models.shared_options import (
+    initial_scale,
+    plain_namespace,
+    require_language_modeling,
+    require_one_dictionary,
+)
 from fairseq_stack.models.vocabulary import (
     CompactEmbedding,
     CompactOutput,
@@ -46,6 +51,7 @@ class StackLSTMLanguageModel(Pretrained, FairseqLanguageModel):
             UserError: for wrong stacks, options that cannot be combined, or a task of translation.
         """
         require_language_modeling(MODEL, task)
+        require_one_dictionary(MODEL, task)
         options = plain_namespace(args)
         first = getattr(task, "end_of_sentence", None)  # of a stream, which continues from sentence to sentence
         if first is not None and options.max_target_positions is None:

@@ -21,7 +21,7 @@ from fairseq_stack.models.pretrained import Pretrained
 from fairseq_stack.models.pushdown.from_gpt2 import begin_as_gpt2, settle_from_gpt2
 from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
 from fairseq_stack.models.pushdown.pushdown_options import MODEL, PushdownLanguageModelConfig, settle
-from fairseq_stack.models.shared_options import plain_namespace
+from fairseq_stack.models.shared_options import plain_namespace, require_one_dictionary
 from fairseq_stack.models.vocabulary import CompactOutput, CompactVocabulary, check_symbols, compact_embedding
 from fairseq_stack.modules import PushdownAttention, PushdownAttentionWithStack, PushdownTransformer, attachment_head
 from fairseq_stack.modules.pushdown_transformer import Attention
@@ -51,6 +51,7 @@ class PushdownLanguageModel(Pretrained, FairseqLanguageModel):
             raise UserError(
                 f"{MODEL} learns from parses: expected --task pushdown_language_modeling, got {type(task).__name__}"
             )
+        require_one_dictionary(MODEL, task)
         dictionary, gpt2 = task.target_dictionary, gpt2_of(options)
         decided = {} if gpt2 is None else settle_from_gpt2(options, gpt2)
         layers = settle(options)

@@ -61,5 +61,6 @@ def begin_as_gpt2(decoder: StackTransformerDecoder, gpt2: GPT2) -> None:
     positions = decoder.embed_positions
     gpt2.copy_embeddings(decoder.embed_tokens, decoder.dictionary.symbols)
     positions.weight.data[positions.padding_idx + 1 :] = gpt2.weights["wpe.weight"]
-    has_attention = [isinstance(layer.self_attn, MultiheadAttention) for layer in decoder.layers]
+    layers = decoder.layers.children()  # iterating over them as a list drops some, or repeats them
+    has_attention = [isinstance(layer.self_attn, MultiheadAttention) for layer in layers]
     gpt2.copy_layers(decoder, "layer_norm", [_MODULES | (_ATTENTION if has else {}) for has in has_attention])

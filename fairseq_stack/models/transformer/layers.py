@@ -40,7 +40,8 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
 
     def forward(self, x: Tensor, *args: Any, self_attn_padding_mask: Tensor | None = None, **kwargs: Any) -> Any:
         """As fairseq's."""
-        if kwargs.get("self_attn_mask") is not None and _is_in_the_future(self_attn_padding_mask):
+        is_causal = kwargs.get("self_attn_mask") is not None and not self.cross_self_attention
+        if is_causal and _is_in_the_future(self_attn_padding_mask):
             self_attn_padding_mask = None
         return super().forward(x, *args, self_attn_padding_mask=self_attn_padding_mask, **kwargs)
 

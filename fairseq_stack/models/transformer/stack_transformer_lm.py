@@ -15,7 +15,12 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.models.gpt2 import gpt2_of
 from fairseq_stack.models.presets import fill_in, register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.shared_options import initial_scale, plain_namespace, require_language_modeling
+from fairseq_stack.models.shared_options import (
+    initial_scale,
+    plain_namespace,
+    require_language_modeling,
+    require_one_dictionary,
+)
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.from_gpt2 import begin_as_gpt2, settle_from_gpt2
 from fairseq_stack.models.transformer.transformer_options import (
@@ -57,6 +62,7 @@ class StackTransformerLanguageModel(Pretrained, TransformerLanguageModel):
         options.decoder_normalize_before = True  # as in the paper, and in all of fairseq's own presets
         options.decoder_input_dim = options.decoder_input_dim or options.decoder_embed_dim
         options.decoder_output_dim = options.decoder_output_dim or options.decoder_embed_dim
+        _check_tables(options, task)
         if options.max_target_positions is None:
             options.max_target_positions = options.tokens_per_sample
         embeddings = cls.build_embedding(options, task.source_dictionary, options.decoder_input_dim)
@@ -73,8 +79,6 @@ class StackTransformerLanguageModel(Pretrained, TransformerLanguageModel):
         if not args.compact_vocab:
             return super().build_embedding(args, dictionary, embed_dim, path)
         shared, padding = args.share_decoder_input_output_embed, not getattr(args, "no_padding_row", False)
-        if not (shared or padding):
-            raise UserError("--no-padding-row has no effect: expected --share-decoder-input-output-embed")
         vocabulary = CompactVocabulary(dictionary, args.compact_vocab_unk, shared, padding=padding)
         return compact_embedding(vocabulary, embed_dim)
 
@@ -88,6 +92,20 @@ class StackTransformerLanguageModel(Pretrained, TransformerLanguageModel):
         """
         check_symbols(self.decoder, src_tokens)
         return super().forward(src_tokens, **kwargs)
+
+
+def _check_tables(options: Namespace, task: FairseqTask) -> None:
+    """Raise UserError if the tables of embeddings cannot be as the options say."""
+    if options.compact_vocab:
+        require_one_dictionary(MODEL + " with --compact-vocab", task)
+    shared = options.share_decoder_input_output_embed
+    if options.compact_vocab and getattr(options, "no_padding_row", False) and not shared:
+        raise UserError("--no-padding-row has no effect: expected --share-decoder-input-output-embed")
+    if shared and options.decoder_input_dim != options.decoder_output_dim:
+        raise UserError(
+            "--share-decoder-input-output-embed: expected equal --decoder-input-dim and --decoder-output-dim, got "
+            f"{options.decoder_input_dim} and {options.decoder_output_dim}"
+        )
 
 
 def _complete(args: Namespace) -> None:

@@ -25,6 +25,7 @@ from fairseq_stack.models.shared_options import (
     check_at_least_one,
     check_compact_vocabulary,
     check_kinds,
+    check_probabilities,
     flag,
     parse_option,
     settle_stack_options,
@@ -38,6 +39,10 @@ NOT_IN_PLAIN_NETWORKS = (
     "scale_resids", "tie_adaptive_weights",
 )  # fmt: skip
 """The options of fairseq that change what is computed and that plain networks do not have."""
+
+_SIZES = [
+    f"{side}_{size}" for side in ("encoder", "decoder") for size in ("embed_dim", "ffn_embed_dim", "attention_heads")
+]
 
 
 @dataclass
@@ -148,6 +153,8 @@ def settle_layers(options: Namespace, name: str, side: str, model: str) -> tuple
         return (Layer(SDPA),) * getattr(options, depth)
     listed = parse_option(options, name)
     check_kinds(name, listed, model)
+    if side == "decoder" and getattr(options, "cross_self_attention", False) and listed != (Layer(SDPA),) * len(listed):
+        raise UserError(f"--cross-self-attention: expected layers of sdpa, got {flag(name)} {layers}")
     length = len(listed)
     if getattr(options, depth) != length and not is_from_checkpoint():
         raise UserError(
@@ -164,6 +171,8 @@ def check_options(options: Namespace) -> None:
         raise UserError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
     if options.quant_noise_pq:
         raise UserError("--quant-noise-pq: stack attention has no quantization noise")
+    check_at_least_one(options, *(name for name in _SIZES if hasattr(options, name)))
+    check_probabilities(options, "dropout", "attention_dropout", "activation_dropout")
     if options.stack_positions == "interleaved":
         for name in ("encoder_learned_pos", "decoder_learned_pos"):
             if getattr(options, name, None):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from fairseq.tasks.language_modeling import LanguageModelingTask
 from torch import nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.vocabulary import CompactOutput
-from tests.models.building import build_language_model, make_dictionary
+from tests.models.building import build_language_model, configure, make_dictionary
 
 DICTIONARY = make_dictionary(5)
 SIZE = "--decoder-hidden-size=6"
@@ -68,6 +69,7 @@ MISTAKES = {
     "push": ([SIZE, "--stack=sup-5", "--push-hidden-state"], "--push-hidden-state: the stack holds hidden states"),
     "no-automaton": (["--normalize-transitions"], "expected a stack of the kind nd or ns, got --stack none"),
     "no-symbols": (["--stack=nd-1-2-3", "--no-states-in-reading"], "--no-states-in-reading has no effect"),
+    "no-turn": (["--stack=sup-3", "--stack-init=one-turn"], "--stack-init one-turn has no effect: expected a stack nd"),
     "no-reading": (["--reading-in-output"], "--reading-in-output has no effect: expected a stack, got --stack none"),
     "no-cell": (["--controller=rnn", "--recurrent-dropout=0.1"], "--recurrent-dropout has no effect"),
 }
@@ -78,3 +80,11 @@ def test_mistakes(flags: list[str], message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)) as error:
         build_language_model("stack_lstm_lm", DICTIONARY, *flags)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("flags", [("stack_lstm_lm",), ("stack_transformer_lm", "--compact-vocab")], ids=" ".join)
+def test_one_dictionary(flags: tuple[str, ...]) -> None:
+    of_task, of_model = configure("language_modeling", flags[0], flags[1:])
+    task = LanguageModelingTask(of_task, make_dictionary(9), make_dictionary(4))
+    with pytest.raises(UserError, match=f"^--output-dictionary-size: expected 13 or no such option for {flags[0]}"):
+        task.build_model(of_model)

@@ -40,7 +40,22 @@ def test_layers_to_keep_are_those_of_the_list() -> None:
     (["--stack-layers=3xgdelta-1-2-2", "--delta-convolution=-1"], "^--delta-convolution: expected at least 0, got -1$"),
     (["--stack-layers=2xsdpa,gdelta-1-2-2", "--deltastack-reading=current"], "^--deltastack-reading has no effect"),
     (["--no-padding-row", "--compact-vocab"], "^--no-padding-row has no effect: expected --share-decoder-input-"),
+    (["--share-decoder-input-output-embed", "--decoder-input-dim=4"], "equal --decoder-input-dim .*, got 4 and 16$"),
+    (["--decoder-attention-heads=0"], "^--decoder-attention-heads: expected at least 1, got 0$"),
+    (["--dropout=1.5"], "^--dropout: expected a probability below 1, got 1.5$"),
 ])  # fmt: skip
 def test_options_that_do_not_go_together(flags: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
+
+
+def test_cross_self_attention_has_no_stack() -> None:
+    flags = "--stack-decoder-layers=sdpa,sup-3", "--cross-self-attention", "--no-cross-attention"
+    with pytest.raises(ValueError, match=r"^--cross-self-attention: expected layers of sdpa, got --stack-"):
+        build_translation_model("stack_transformer_tf_small", DICTIONARY, *flags)
+
+
+def test_the_papers_initialisation_with_an_adaptive_softmax() -> None:
+    flags = "--stack-init=paper", "--adaptive-softmax-cutoff=4,6"
+    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
+    assert model.decoder.adaptive_softmax is not None

@@ -10,6 +10,7 @@ from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
 from fairseq_stack.models.transformer import layers
+from tests.helpers import assert_normwise_close
 from tests.models.building import DICTIONARY, build_opinionated_model, random_words, with_eos
 
 
@@ -34,3 +35,13 @@ def test_mask_is_left_out_only_if_no_token_would_see_padding(left_pad: bool, mon
     assert [mask is not None for mask in masks] == [left_pad, left_pad]
     monkeypatch.setattr(layers, "_is_in_the_future", lambda _: False)
     assert torch.equal(quick, outputs())
+
+
+def test_cross_self_attention_never_sees_padding_of_sources() -> None:
+    flags = ("--cross-self-attention", "--no-cross-attention")
+    model = build_opinionated_model("stack_transformer_tf_small", flags)
+    sources, targets = ([random_words(length) for length in lengths] for lengths in ((7, 3), (4, 4)))
+    previous = torch.stack(targets)
+    together = model(with_eos(sources, left_pad=True), torch.tensor([8, 4]), previous)[0]
+    alone = model(with_eos(sources[1:], left_pad=True), torch.tensor([4]), previous[1:])[0]
+    assert_normwise_close(together[1:], alone, 1e-12)
