@@ -114,10 +114,17 @@ def write(contents: Mapping[Path, bytes]) -> None:
             file.write(content)
 
 
-def missing_companions(companions: Mapping[str, Path], folder: Path) -> dict[Path, bytes]:
+def missing_companions(
+    companions: Mapping[str, Path], folder: Path, *, replace_manifest: bool = True
+) -> dict[Path, bytes]:
     """The contents of the companions that a folder lacks, by the path that each is to have.
 
-    A manifest that differs is replaced. Dictionaries with the same symbols in the same order do not differ.
+    Dictionaries with the same symbols in the same order do not differ.
+
+    Args:
+        companions: the files by their names.
+        folder: the folder of checkpoints.
+        replace_manifest: whether a manifest that differs is replaced.
 
     Raises:
         UserError: the folder holds another file of the same name.
@@ -127,12 +134,12 @@ def missing_companions(companions: Mapping[str, Path], folder: Path) -> dict[Pat
         target = folder / name
         content = source.read_bytes()
         there = target.read_bytes() if target.is_file() else None
-        if there is None or (name == MANIFEST and there != content):
+        if there is None or (name == MANIFEST and there != content and replace_manifest):
             missing[target] = content
         elif _meaning(name, there) != _meaning(name, content):
             raise UserError(
                 f"{target} differs from {source}, which has to be saved next to the checkpoints: choose another "
-                f"--save-dir, or remove {target} if it belongs to an earlier training run"
+                f"folder (--save-dir), or remove {target} if it belongs to an earlier training run"
             )
     return missing
 

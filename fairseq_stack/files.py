@@ -61,7 +61,7 @@ def written_whole(path: Path, beside: Path | None = None) -> Iterator[BinaryIO]:
             with open(path, "wb") as file:
                 yield file
         else:
-            with _renamed_to(path, beside) as file:
+            with _renamed_to(path.resolve(), beside) as file:
                 yield file
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error

@@ -76,7 +76,7 @@ def test_other_files_are_not_overwritten(corpus: Path, tmp_path: Path, name: str
     folder = tmp_path / "checkpoints"
     folder.mkdir()
     (folder / name).write_text("b 2\na 1\n")
-    with pytest.raises(UserError, match=rf"checkpoints/{name} differs from .*{name}.*another --save-dir"):
+    with pytest.raises(UserError, match=rf"checkpoints/{name} differs from .*{name}.*another folder"):
         saved(corpus, folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "b 2\na 1\n"}
 

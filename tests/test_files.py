@@ -109,3 +109,11 @@ def test_ends_of_lines(tmp_path: Path) -> None:
     path.write_bytes(b"a\r\nb\n")
     assert read_text(path) == "a\nb\n"
     assert read_lines(path) == ["a\r", "b"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    with written_whole(link) as file:
+        file.write(b"new")
+    assert link.is_symlink() and target.read_bytes() == b"new"

@@ -21,6 +21,7 @@ import argparse
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -51,6 +52,9 @@ SUBCOMMANDS = (
     "user-dir",
 )
 """Their names; the module of each has its name with underscores."""
+
+_OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory")
+"""In PyTorch's errors."""
 
 INTERRUPTED = 130
 
@@ -121,8 +125,10 @@ def _run(argv: Sequence[str] | None) -> int:
             sys.stdout.flush()  # fails again if printing caused the error
             return _fail(error.strerror or str(error))
         return _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
-    except MemoryError:
-        return _fail("this machine does not have enough memory for that")
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _OUT_OF_MEMORY.search(str(error)):
+            raise
+        return _fail("this machine does not have enough memory for that; choose smaller batches or sizes")
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -24,10 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fairseq_stack.companions import companions_beside, save_companions
+    from fairseq_stack.companions import companions_beside, missing_companions, write
     from fairseq_stack.models.averaging import average_checkpoints
 
+    beside = companions_beside(args.checkpoints[0])
+    companions = missing_companions(beside, args.output.parent, replace_manifest=False)
     average_checkpoints(args.checkpoints, args.output, force=args.force)
-    save_companions(companions_beside(args.checkpoints[0]), args.output.parent)
+    write(companions)
     print(f"{args.output}: the average of {', '.join(map(str, args.checkpoints))}")
     return 0

@@ -114,7 +114,10 @@ def _predicted(
     with torch.no_grad():
         batches = hub.batches(dataset, dataset.sizes)
         for batch in progress(batches, label=args.split, total=None, unit="batch"):
-            predicted |= zip(batch["id"].tolist(), predict(hub.models[0], batch).tolist(), strict=True)
+            values = predict(hub.models[0], batch)
+            if values.isnan().any():
+                raise UserError(f"{args.checkpoint}: the model's outputs are not numbers; did its training diverge?")
+            predicted |= zip(batch["id"].tolist(), values.tolist(), strict=True)
     attachments = [dataset[number]["attachments"].tolist() for number in range(len(texts))] if task.has_parses else None
     columns = zip(texts, labels, (predicted[number] for number in range(len(texts))), strict=True)
     if corpus.labels is None:

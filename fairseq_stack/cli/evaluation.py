@@ -20,7 +20,7 @@ GREATEST = 1_000_000
 
 def require_outputs(args: argparse.Namespace) -> None:
     """Raise UserError if what :func:`report` is to write cannot be written: before the scores, which may take long."""
-    if args.json is not None and args.json == args.csv:
+    if args.json and args.csv and args.json.resolve() == args.csv.resolve():
         raise UserError(f"--json and --csv are the same file, {args.csv}; expected two")
     for path in filter(None, (args.json, args.csv)):
         require_writable(path)

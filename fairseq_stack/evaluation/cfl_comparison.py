@@ -195,6 +195,9 @@ def _conditions(labelled: Labelled, by_length: bool) -> dict[str, str]:
         "the ends of strings are": "counted" if result.eos else "not counted",
         "training lengths are": "{} to {}".format(*result.train_lengths),
     }
+    if result.split != VALID:
+        parts = result.signature.split("|")
+        conditions["the strings have"] = next((part for part in parts if part.startswith("sha:")), "no sha")
     if by_length or result.split != VALID:  # lengths of validation strings are drawn
         conditions["lengths are"] = ", ".join(f"{scores.length}" for scores in result.by_length) or "none"
     return conditions

@@ -80,7 +80,7 @@ def parse(text: str) -> Formula:
     try:
         tree = ast.parse(" ".join(_REGION.sub(name, text).translate(_PYTHON).split()), mode="eval").body
         _truth(tree, dict.fromkeys(names.values(), 0.0))
-    except (MemoryError, RecursionError, SyntaxError, ValueError) as error:
+    except (MemoryError, OverflowError, RecursionError, SyntaxError, ValueError) as error:
         raise ValueError(f"{text!r:.200}: expected a formula, such as '(1;%a%) < (1;%b%) & (2;%a%) > 0'") from error
     return Formula(text, frozenset(names), holds)
 

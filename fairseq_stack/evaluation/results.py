@@ -115,6 +115,8 @@ class Result(ABC):
             raise UserError(
                 f"{path} is not a result of this version of fairseq-stack {cls.kind}: {error} is missing"
             ) from error
+        except TypeError as error:
+            raise UserError(f"{path} is not a result of fairseq-stack {cls.kind}: {error}") from error
         return result
 
 

@@ -121,7 +121,7 @@ def _suite(content: Any) -> Suite:
 
 def _conditions(content: Any) -> dict[str, Mapping[int, str]]:
     return {
-        entry["condition_name"]: {int(region["region_number"]): region["content"] for region in entry["regions"]}
+        entry["condition_name"]: {int(region["region_number"]): "" + region["content"] for region in entry["regions"]}
         for entry in content
     }
 
@@ -285,11 +285,11 @@ def total(suites: Sequence[SuiteScore]) -> float | None:
 
 
 def sentences_of(item: Item) -> dict[str, list[tuple[int, str]]]:
-    """For each condition the regions that are not empty, and the full stop, which is region 0 if no region has it."""
+    """For each condition the regions that are not empty, and the full stop, which is region -1 if no region has it."""
     sentences = {}
     for condition, regions in item.regions.items():
         parts = [(number, text.strip()) for number, text in sorted(regions.items()) if text.strip()]
         if not parts or not parts[-1][1].endswith("."):
-            parts.append((0, "."))
+            parts.append((-1, "."))
         sentences[condition] = parts
     return sentences

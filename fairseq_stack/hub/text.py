@@ -11,11 +11,12 @@ from typing import Any
 from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text
+from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.layout import BYTE_MARK, PIECE_MODEL_NAME, TOKENIZER_NAME, WORD_MARK
 from fairseq_stack_preprocess.mt.split_text import normalizer
 from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATION
 from fairseq_stack_preprocess.text.byte_pieces import ByteEncoder
-from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank
+from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank, read_model
 
 Tokenize = Callable[[str], str]
 """Turns a sentence into tokens separated by spaces."""
@@ -86,9 +87,9 @@ def piece_tokenizer(model: Path, manifest: Path | None, language: str | None) ->
         UserError: a file cannot be used.
     """
     try:
-        encoder = Encoder(model.read_bytes())
-    except (RuntimeError, OSError) as error:
-        raise UserError(f"{model} is not a SentencePiece model") from error
+        encoder = Encoder(read_model(model))
+    except PrepareError as error:
+        raise UserError(str(error)) from error
     normalize = _normalizer(manifest, language)
 
     def tokenize(sentence: str) -> str:

@@ -28,7 +28,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{name}")
 model = AutoModelForCausalLM.from_pretrained("{name}")
-inputs = tokenizer(["{text}"], return_tensors="pt", padding=True)
+inputs = tokenizer([{text!r}], return_tensors="pt", padding=True)
 outputs = model.generate(**inputs, max_new_tokens=20)
 print(tokenizer.batch_decode(outputs, skip_special_tokens=True))
 """
@@ -45,7 +45,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 tokenizer = AutoTokenizer.from_pretrained("{name}")
 target_tokenizer = AutoTokenizer.from_pretrained("{name}/target_tokenizer")
 model = AutoModelForSeq2SeqLM.from_pretrained("{name}")
-inputs = tokenizer(["{text}"], return_tensors="pt", padding=True)
+inputs = tokenizer([{text!r}], return_tensors="pt", padding=True)
 outputs = model.generate(**inputs)
 print(target_tokenizer.batch_decode(outputs, skip_special_tokens=True))
 """

@@ -71,7 +71,7 @@ def test_what_cannot_be_written_is_said_at_once(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--json a --csv a", "--json and --csv are the same file, a; expected two"),
+        ("--json a --csv ./a", "--json and --csv are the same file, a; expected two"),
         ("--samples -1", "--samples must be at least 0, got -1"),
         ("--bootstrap 0", "--bootstrap must be at least 1, got 0"),
         ("--seed 1000001", "--seed must be at most 1000000, got 1000001"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -192,6 +193,9 @@ def test_accuracies_on_different_sentences(tmp_path: Path, refusal: Callable[[st
     assert refusal("syntax x=a.json y=b.json -o a.png") == (
         "a.json and b.json cannot be compared: they are on different sentences of BLiMP"
     )
+    ends = dataclasses.replace(blimp(0.5), signature=blimp(0.5).signature + "|end:no")
+    ends.write(tmp_path / "b.json")
+    assert "they are on different sentences of BLiMP" in refusal("syntax x=a.json y=b.json -o a.png")
     (tmp_path / "c.json").write_text("[]")
     assert refusal("syntax x=c.json -o a.png") == "c.json is not a result of fairseq-stack evaluate-blimp"
 

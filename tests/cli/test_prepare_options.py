@@ -160,7 +160,7 @@ def test_all_options_are_among_them() -> None:
 
 MISTAKES = {
     "cfl out": "one of the arguments --task --grammar is required",
-    "cfl out --task dyck --max-depth 3": "--max-depth needs --task bounded-dyck",
+    "cfl out --task dyck --max-depth 0": "--max-depth needs --task bounded-dyck",
     "cfl out --task bounded-dyck --batch-size 3": "--batch-size is not an option of --task bounded-dyck",
     "mt out --source de": "missing: --target, --train, --valid, --test; or give --preset",
     MT: "--train: no text for x: expected x.de and x.en; ",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -94,6 +95,15 @@ def test_results_that_cannot_be_compared(other: dict[str, Any], difference: str)
     assert str(caught.value) == f"Tf-test-1.json and Tf+Nd-test-1.json cannot be compared: {difference}"
     elsewhere = [results[0], labelled("Tf+Nd", cfl_result(language="hardest-cfl", **other))]
     assert len(compare(elsewhere, mean=False).groups) == 2
+
+
+def test_other_strings() -> None:
+    one, other = cfl_result(), cfl_result()
+    other = dataclasses.replace(other, signature=f"{other.signature}|sha:2")
+    with pytest.raises(
+        UserError, match="cannot be compared: the strings have no sha in the one and sha:2 in the other"
+    ):
+        compare([labelled("Tf", one), labelled("Tf+Nd", other)], mean=False)
 
 
 def test_price_of_length() -> None:

@@ -119,10 +119,10 @@ def test_a_suite(tmp_path: Path) -> None:
 
 
 def test_sentences_end_with_one_full_stop() -> None:
-    item = Item(1, {"a": {2: " slept", 1: "The cat", 3: ""}, "b": {1: "It", 2: "slept ."}})
+    item = Item(1, {"a": {2: " slept", 1: "The cat", 3: ""}, "b": {0: "It", 2: "slept ."}})
     assert sentences_of(item) == {
-        "a": [(1, "The cat"), (2, "slept"), (0, ".")],
-        "b": [(1, "It"), (2, "slept .")],
+        "a": [(1, "The cat"), (2, "slept"), (-1, ".")],
+        "b": [(0, "It"), (2, "slept .")],
     }
 
 

@@ -75,7 +75,7 @@ def require_drawable(path: Path) -> None:
 def split_name(argument: str) -> tuple[str | None, Path]:
     """The parts of ``NAME=PATH``; of a path alone the name is None."""
     name, equals, path = argument.partition("=")
-    if not equals:
+    if not equals or Path(argument).exists():
         return None, Path(argument)
     if not name or not path:
         raise UserError(f"{argument}: expected NAME=PATH")

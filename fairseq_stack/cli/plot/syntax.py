@@ -130,8 +130,9 @@ def _kind(path: Path) -> str | None:
 
 
 def _sentences(signature: str) -> str:
-    """What a signature says about the sentences."""
-    return "|".join(part for part in signature.split("|") if part.partition(":")[0] in ("pairs", "suites", "sha"))
+    """What a signature says about the sentences, and what counts of them."""
+    facts = ("pairs", "suites", "sha", "end", "surprisals")
+    return "|".join(part for part in signature.split("|") if part.partition(":")[0] in facts)
 
 
 def _combined(runs: Sequence[Accuracies]) -> Accuracies:

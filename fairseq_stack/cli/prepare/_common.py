@@ -82,7 +82,7 @@ def options_from(
 def refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
     """Raise PrepareError, with the reason, if one of these options is given."""
     for name in names:
-        if getattr(args, name) not in (None, False):
+        if getattr(args, name) is not None and getattr(args, name) is not False:
             raise PrepareError(f"{flag_of(name)} {reason}")
 
 

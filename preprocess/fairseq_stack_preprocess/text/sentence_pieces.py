@@ -18,6 +18,9 @@ from .streams import require_file
 
 LINES_AT_A_TIME = 10_000
 
+LONGEST_LINE = 4192
+"""The bytes of the longest line from which SentencePiece learns."""
+
 MOST_UNKNOWN = 0.005
 """The share of unknown pieces in a text above which there is a warning."""
 
@@ -43,7 +46,7 @@ def train_model(
 
     Args:
         lines: the text; every character of it becomes a piece. SentencePiece ignores lines of more than
-            4192 bytes.
+            :data:`LONGEST_LINE` bytes, of which there is a warning.
         pieces: the maximum number of pieces, including ``<unk>``.
         hard_limit: whether too little text for so many pieces is an error.
         normalization: SentencePiece's name of a normalization rule, such as ``identity``.
@@ -53,11 +56,18 @@ def train_model(
     """
     import sentencepiece
 
-    model = io.BytesIO()
+    model, too_long = io.BytesIO(), 0
+
+    def watched() -> Iterator[str]:
+        nonlocal too_long
+        for line in lines:
+            too_long += len(line) > LONGEST_LINE // 4 and len(line.encode()) > LONGEST_LINE
+            yield line
+
     try:
         # From an iterator and not from files, whose paths SentencePiece would write into the model.
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
+            sentence_iterator=watched(),
             model_writer=model,
             model_type="bpe",
             vocab_size=pieces,
@@ -71,12 +81,19 @@ def train_model(
             normalization_rule_name=normalization,
             minloglevel=2,
         )
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # without the part for developers
         flags = f"--pieces {pieces}" + (
             "" if normalization == "identity" else f" --piece-normalization {normalization}"
         )
+        if too_long:
+            reason = f"it ignores the {too_long:,} lines of more than {LONGEST_LINE:,} bytes; split them ({reason})"
         raise PrepareError(f"{flags}: SentencePiece could not train: {reason}") from error
+    if too_long:
+        say(
+            f"warning: SentencePiece ignores {too_long:,} lines of more than {LONGEST_LINE:,} bytes; characters that "
+            "only they have are unknown; split them"
+        )
     return model.getvalue()
 
 
@@ -91,6 +108,8 @@ def read_model(path: Path) -> bytes:
         Encoder(model := path.read_bytes())
     except (RuntimeError, OSError) as error:
         raise PrepareError(f"{path} is not a SentencePiece model") from error
+    if not model:
+        raise PrepareError(f"{path} is empty: expected a SentencePiece model")
     return model
 
 

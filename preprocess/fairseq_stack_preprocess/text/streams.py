@@ -31,7 +31,7 @@ def require_file(path: Path) -> None:
 def open_bytes(path: Path) -> gzip.GzipFile | BufferedReader:
     """Open a file for reading, decompressed if its name ends in ``.gz``; errors as in :func:`require_file`."""
     require_file(path)
-    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
 
 
 def read_chunk(file: gzip.GzipFile | BufferedReader, path: Path, line: int) -> bytes:

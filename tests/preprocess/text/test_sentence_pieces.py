@@ -76,6 +76,13 @@ def test_restriction_is_that_of_sentencepiece(model: bytes, tmp_path: Path) -> N
         assert ours.is_unused(index) == expected, piece
 
 
+def test_lines_that_sentencepiece_ignores(capsys: pytest.CaptureFixture[str]) -> None:
+    train_model(["a b c d e"] * 9 + ["é" * 3000], pieces=8)
+    assert "warning: SentencePiece ignores 1 lines of more than 4,192 bytes" in capsys.readouterr().err
+    with pytest.raises(PrepareError, match="it ignores the 1 lines of more than 4,192 bytes; split them"):
+        train_model(["é" * 3000], pieces=8)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
