@@ -155,7 +155,7 @@ def test_syntaxgym(pushdown_model: Path, hub: LanguageModelHub, tmp_path: Path) 
         assert cli.main([*command, "--json", str(tmp_path / "out")]) == 0
         result = SyntaxGymResult.read(tmp_path / "out")
         bits = (of_words / math.log(2)).tolist()
-        expected = {1: bits[0] + bits[1], 2: bits[2], 0: bits[3]}
+        expected = {1: bits[0] + bits[1], 2: bits[2], -1: bits[3]}
         assert {x.number: x.surprisal for x in result.suites[0].regions} == pytest.approx(expected, abs=1e-5)
         assert f"|text:as-is|beam:2|surprisals:{name}|" in result.signature
         (tmp_path / "out").unlink()

@@ -74,8 +74,8 @@ def test_syntaxgym(
     scores = {name: hub.score(text)["positional_scores"] for name, text in (("x", "a b c ."), ("y", "a zebra b c ."))}
     bits = {name: [-float(score) / math.log(2) for score in values] for name, values in scores.items()}
     expected = {
-        ("x", 1): bits["x"][0], ("x", 2): sum(bits["x"][1:3]), ("x", 3): 0.0, ("x", 0): bits["x"][3],
-        ("y", 1): sum(bits["y"][:2]), ("y", 2): 0.0, ("y", 3): sum(bits["y"][2:4]), ("y", 0): bits["y"][4],
+        ("x", 1): bits["x"][0], ("x", 2): sum(bits["x"][1:3]), ("x", 3): 0.0, ("x", -1): bits["x"][3],
+        ("y", 1): sum(bits["y"][:2]), ("y", 2): 0.0, ("y", 3): sum(bits["y"][2:4]), ("y", -1): bits["y"][4],
     }  # fmt: skip
     measured = {(region.condition, region.number): region.surprisal for region in cleft.regions}
     assert measured == pytest.approx(expected, abs=1e-5)
