@@ -55,13 +55,13 @@ def written_whole(path: Path, beside: Path | None = None) -> Iterator[BinaryIO]:
     Raises:
         UserError: the file cannot be written.
     """
-    beside = beside or _hidden_beside(path)
     try:
         if path.exists() and not path.is_file():
             with open(path, "wb") as file:
                 yield file
         else:
-            with _renamed_to(path.resolve(), beside) as file:
+            path = Path(os.path.realpath(path))  # so that a link stays a link
+            with _renamed_to(path, beside or _hidden_beside(path)) as file:
                 yield file
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error

@@ -121,9 +121,15 @@ def _suite(content: Any) -> Suite:
 
 def _conditions(content: Any) -> dict[str, Mapping[int, str]]:
     return {
-        entry["condition_name"]: {int(region["region_number"]): "" + region["content"] for region in entry["regions"]}
+        entry["condition_name"]: {int(region["region_number"]): _text(region["content"]) for region in entry["regions"]}
         for entry in content
     }
+
+
+def _text(content: Any) -> str:
+    if not isinstance(content, str):
+        raise TypeError(f"a region: expected a text, got {content!r}")
+    return content
 
 
 def _require_regions(path: Path, suite: Suite, item: Item) -> None:
