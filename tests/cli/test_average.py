@@ -65,6 +65,19 @@ def test_dictionaries_go_with_it(checkpoints: list[Path], tmp_path: Path) -> Non
     assert (tmp_path / "elsewhere/dict.txt").read_text() == "a 1\n"
 
 
+@pytest.mark.parametrize("name", ["dict.txt", "corpus-manifest.json"])
+def test_files_of_another_run_are_kept(
+    name: str, checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / name).write_text("a 1\n")
+    (tmp_path / "elsewhere" / name).write_text("b 1\n")
+    assert average(*checkpoints, "--output", tmp_path / "elsewhere/average.pt") == 2
+    assert f"elsewhere/{name} differs from" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == [name]
+    assert (tmp_path / "elsewhere" / name).read_text() == "b 1\n"
+
+
 def test_parameters_are_means(checkpoints: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "average.pt"
     assert average(*checkpoints[:3], "--output", output) == 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import IO
+from unittest.mock import Mock
 
 import pytest
 
@@ -146,3 +148,14 @@ def test_standard_output_that_cannot_be_written(tmp_path: Path) -> None:
 def test_an_error_is_one_line_whatever_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["evaluate-cfl", "m", "--data", str(tmp_path / "a\nb\udcff")]) == 2
     assert capsys.readouterr().err == f"fairseq-stack: error: {tmp_path}/a\\nb\\udcff is not a folder\n"
+
+
+def test_too_little_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """PyTorch's own error is a RuntimeError; others are not hidden."""
+    from fairseq_stack.cli import doctor
+
+    for message, is_one in (("DefaultCPUAllocator: can't allocate memory: you tried", True), ("a mistake", False)):
+        monkeypatch.setattr(doctor, "run", Mock(side_effect=RuntimeError(message)))
+        with contextlib.nullcontext() if is_one else pytest.raises(RuntimeError, match=message):
+            assert cli.main(["doctor"]) == 2
+    assert capsys.readouterr().err.startswith("fairseq-stack: error: this machine does not have enough memory")

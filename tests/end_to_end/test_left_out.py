@@ -122,6 +122,15 @@ def test_context_and_bos_of_another_training(corpora: Corpora, language_model: P
         score(corpora, language_model, *EOS_MODE, "--add-bos-token")
 
 
+def test_ends_that_training_left_out(corpora: Corpora, tmp_path: Path) -> None:
+    task = ["--task", "stack_language_modeling", "--without-eos"]
+    run("train", corpora.language_modeling, *LANGUAGE_MODEL, *task, *TRAINING, "--max-epoch", 1, "--save-dir", tmp_path)
+    model = tmp_path / "checkpoint_last.pt"
+    with pytest.raises(UserError, match="trained without the ends of sentences: expected --task stack_language_mod"):
+        score(corpora, model, *EOS_MODE)
+    assert "Loss" in score(corpora, model, *EOS_MODE, *task)
+
+
 def test_models_of_fairseq_score_blocks(corpora: Corpora, stock_model: Path) -> None:
     assert "left out" not in score(corpora, stock_model, "--tokens-per-sample", 20, "--context-window", 5)
 

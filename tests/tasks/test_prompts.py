@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -81,6 +82,15 @@ def test_labels_that_the_dictionary_lacks(corpus: Path, tmp_path: Path) -> None:
     (other / "task.json").write_text(TASK_FILE.replace('["no"]', '["never"]'))
     with pytest.raises(UserError, match=r"^the label 'no': expected tokens of the dictionary of .*, got 'never'$"):
         batch_of(other, "valid", True)
+
+
+def test_a_regression_needs_its_criterion(corpus: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(corpus, tmp_path / "other")
+    (other / "task.json").write_text('{"task": "any", "labels": null}')
+    (other / "text" / "valid.label").write_text("1\n2\n3\n")
+    task, _ = batch_of(other, "valid", False)
+    with pytest.raises(UserError, match="a regression needs --criterion classification_cross_entropy, got cross"):
+        task.build_criterion(SimpleNamespace(_name="cross_entropy"))
 
 
 def test_training_has_no_candidates(corpus: Path) -> None:
