@@ -139,7 +139,7 @@ def missing_companions(
         elif _meaning(name, there) != _meaning(name, content):
             raise UserError(
                 f"{target} differs from {source}, which has to be saved next to the checkpoints: choose another "
-                f"folder (--save-dir), or remove {target} if it belongs to an earlier training run"
+                f"folder for checkpoints, or remove {target} if it belongs to an earlier training run"
             )
     return missing
 

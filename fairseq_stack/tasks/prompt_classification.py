@@ -6,15 +6,17 @@ from typing import Any
 
 import torch
 from fairseq import utils
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.tasks import register_task
 from omegaconf import II
 
+from fairseq_stack.criterions.classification_cross_entropy import ClassificationCrossEntropyCriterion
 from fairseq_stack.errors import UserError
 
 from ._prompts import Regressor, WithLabels, read_label_tokens, read_labels
 from .pushdown_language_modeling import PushdownLanguageModelingConfig, PushdownLanguageModelingTask
 
-TASK, CRITERION = "prompt_classification", "classification_cross_entropy"
+TASK = "prompt_classification"
 
 
 @dataclass
@@ -33,7 +35,10 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
 
     Attributes:
         label_tokens: the tokens of each label by its text; None: the task is a regression.
+        has_parses: whether the model reads tapes.
     """
+
+    has_parses = False
 
     def __init__(self, args: PromptClassificationConfig, *others: Any, **kwargs: Any) -> None:
         if args.sample_break_mode != "eos":
@@ -57,8 +62,12 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
         Raises:
             UserError: no regressor would be trained.
         """
-        if self.label_tokens is None and cfg._name != CRITERION:
-            raise UserError(f"--task {TASK}: a regression needs --criterion {CRITERION}, got {cfg._name}")
+        of_class = CRITERION_REGISTRY[cfg._name]
+        if self.label_tokens is None and not issubclass(of_class, ClassificationCrossEntropyCriterion):
+            raise UserError(
+                f"--task {TASK}: a regression needs --criterion classification_cross_entropy, or one derived from it, "
+                f"got {cfg._name}"
+            )
         return super().build_criterion(cfg, *rest)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:

@@ -80,10 +80,10 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
         """As in fairseq.
 
         Raises:
-            UserError: the model is not one of this plugin, which accept tapes.
+            UserError: batches have tapes, which only models of this plugin accept.
         """
         model = super().build_model(args, from_checkpoint)
-        if not isinstance(model, Pretrained):
+        if self.has_parses and not isinstance(model, Pretrained):
             raise UserError(
                 "--task pushdown_language_modeling: expected --arch pushdown_transformer_lm, stack_transformer_lm or "
                 f"stack_lstm_lm, or one of their presets, got a {type(model).__name__}"

@@ -14,6 +14,7 @@ from typing import Any, Optional
 
 import torch
 from fairseq import utils
+from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary, data_utils
 from fairseq.data.indexed_dataset import get_available_dataset_impl
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -21,6 +22,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 from torch import Tensor, nn
 
+from fairseq_stack.criterions.transduction import TransductionCriterion
 from fairseq_stack.errors import UserError
 from fairseq_stack.search import AccuracyScorer, OnePassGenerator
 
@@ -111,10 +113,12 @@ class StackTransductionTask(FairseqTask):
         """As in fairseq.
 
         Raises:
-            UserError: it is another criterion than ``transduction``, and would take words for symbols.
+            UserError: it is neither ``transduction`` nor derived from it, and would take words for symbols.
         """
-        if cfg._name != "transduction":
-            raise UserError(f"--task {TASK}: expected --criterion transduction, got {cfg._name}")
+        if not issubclass(CRITERION_REGISTRY[cfg._name], TransductionCriterion):
+            raise UserError(
+                f"--task {TASK}: expected --criterion transduction, or one derived from it, got {cfg._name}"
+            )
         return super().build_criterion(cfg, *rest)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:

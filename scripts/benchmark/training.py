@@ -46,7 +46,7 @@ class Workload:
 
     Attributes:
         name: of the comparison.
-        models: their options by their names, first those of the model without a stack.
+        models: the options of each by its name; the model without a stack comes first.
         task: fairseq's task.
         vocabulary: how many symbols the dictionary has.
         sentences: in a batch.

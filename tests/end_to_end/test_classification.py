@@ -162,6 +162,12 @@ def test_classification(kind: str, corpora: Corpora, tmp_path: Path) -> None:
     validate(tmp_path / "checkpoint_last.pt", corpora.labels, "train")  # which has no candidates
 
 
+def test_models_of_fairseq(corpora: Corpora, tmp_path: Path) -> None:
+    model = ["--arch", "transformer_lm", "--decoder-layers", 1, *SIZES[6:], *TRAINING[:-2]]
+    trained = run("train", corpora.labels / "data-bin", *model, *PROMPTS, "--max-epoch", 1, "--save-dir", tmp_path)
+    assert 0 <= last(trained, "accuracy") <= 100
+
+
 def test_labels_are_scored_after_their_prompts(corpora: Corpora, tmp_path: Path) -> None:
     """One string at a time, in Python."""
     fine_tune(PLAIN, corpora.plain, corpora.labels, "accuracy", tmp_path, "--max-epoch", 1)

@@ -89,7 +89,7 @@ def test_a_regression_needs_its_criterion(corpus: Path, tmp_path: Path) -> None:
     (other / "task.json").write_text('{"task": "any", "labels": null}')
     (other / "text" / "valid.label").write_text("1\n2\n3\n")
     task, _ = batch_of(other, "valid", False)
-    with pytest.raises(UserError, match="a regression needs --criterion classification_cross_entropy, got cross"):
+    with pytest.raises(UserError, match=r"a regression needs --criterion class.* got cross_entropy$"):
         task.build_criterion(SimpleNamespace(_name="cross_entropy"))
 
 
