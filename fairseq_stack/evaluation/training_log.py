@@ -17,6 +17,7 @@ from fairseq_stack.files import read_text
 from fairseq_stack_preprocess.layout import LOWER_BOUND_NAME
 
 _PARAMETERS = re.compile(r"^num\. shared model params: (\d[\d,]*)", flags=re.MULTILINE)
+_BEGINNING = "No existing checkpoint found"
 _DATA = re.compile(r"""'data': (?:'([^']*)'|"([^"]*)")""")
 _WITHOUT_EOS = "'without_eos': True"
 
@@ -69,10 +70,12 @@ class TrainingLog:
 def read_training_log(path: Path) -> TrainingLog:
     """Read a log; if the training run was interrupted and resumed, repeated updates count once.
 
+    Of several runs that began without a checkpoint, the last counts.
+
     Raises:
         UserError: the log has no number of parameters, or no validation.
     """
-    parameters = _PARAMETERS.search(read_text(path))
+    parameters = _PARAMETERS.findall(read_text(path))
     losses: dict[int, float] = {}
     seconds: dict[int, int] = {}
     for entry in read_entries(path):
@@ -81,11 +84,11 @@ def read_training_log(path: Path) -> TrainingLog:
             losses[int(entry["valid_num_updates"])] = loss * math.log(2)
         elif "train_train_wall" in entry:
             seconds[int(entry["epoch"])] = int(entry["train_train_wall"])
-    if parameters is None or not losses:
-        missing = "number of parameters" if parameters is None else "validation"
+    if not parameters or not losses:
+        missing = "validation" if parameters else "number of parameters"
         raise UserError(f"{path}: this log has no {missing}; did fairseq-train write it with --log-format json?")
     return TrainingLog(
-        parameters=int(parameters.group(1).replace(",", "")),
+        parameters=int(parameters[-1].replace(",", "")),
         seconds=sum(seconds.values()),
         epochs=len(seconds),
         validations=tuple(Validation(updates, loss) for updates, loss in sorted(losses.items())),
@@ -95,10 +98,10 @@ def read_training_log(path: Path) -> TrainingLog:
 def read_entries(path: Path) -> list[dict[str, Any]]:
     """The lines of a log that are JSON objects, in which fairseq writes most numbers as strings.
 
-    Half a line, of a process that was killed, is left out.
+    Half a line, of a process that was killed, is left out, and so is all before the last beginning of a run.
     """
     entries = []
-    for line in read_text(path).splitlines():
+    for line in read_text(path).rpartition(_BEGINNING)[2].splitlines():
         if line.startswith('{"'):
             with contextlib.suppress(json.JSONDecodeError):
                 entries.append(json.loads(line))

@@ -61,6 +61,15 @@ def test_what_was_done_twice_counts_once(tmp_path: Path) -> None:
     assert log.seconds == 30
 
 
+def test_a_run_that_begins_again_in_the_same_log(tmp_path: Path) -> None:
+    beginning = HEAD + "| INFO | fairseq.trainer | No existing checkpoint found checkpoints/checkpoint_last.pt\n"
+    first = beginning + validation(50, loss="1") + validation(300, loss="1") + end_of_epoch(1, 20)
+    second = beginning.replace("42,979", "50,000") + validation(50, loss="3") + validation(100, loss="2")
+    log = read(tmp_path, first + second)
+    assert [(v.updates, round(v.loss / math.log(2), 6)) for v in log.validations] == [(50, 3), (100, 2)]
+    assert (log.parameters, log.epochs) == (50_000, 0)
+
+
 def test_half_a_line(tmp_path: Path) -> None:
     """A process was killed, or the disk was full, while it wrote; the next one does the same again."""
     resumed = HEAD + validation(100, loss="1")
