@@ -59,7 +59,7 @@ def test_the_difference_by_length(tmp_path: Path, plot: Callable[..., str], draw
     assert lines_of(dyck) == [("Tf", {40: 0.5, 42: 1.0, 44: 2.0}), nd, price_of_two_lengths(), bound, other]
     tf, (_, price), line = lines_of(hardest)
     notes = [[text.get_text() for text in axes.texts] for axes in (dyck, hardest)]
-    assert notes == [["Tf: best of 2, others thin"], ["not run: Tf+Nd"]]
+    assert notes == [["Tf: best of 2, others thin"], ["not shown: Tf+Nd"]]
     assert [tf, line] == [("Tf", {40: 0.25, 42: 0.5, 44: 1.0}), bound]
     assert price == pytest.approx({40: math.log(3) / 41, 42: math.log(3) / 43, 44: math.log(3) / 45})
     assert [line.get_color() for line in dyck.get_lines()[:2]] == [STYLES[0]["color"], STYLES[2]["color"]]

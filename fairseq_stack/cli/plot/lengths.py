@@ -105,4 +105,4 @@ def notes_on(shown: Mapping[str, Restarts], restarts: Mapping[str, Restarts], lo
         if len(runs) > len(shown[model])
     ]
     missing = [model for model in looks if model not in shown]
-    return [*notes, f"not run: {', '.join(missing)}"] if missing else notes
+    return [*notes, f"not shown: {', '.join(missing)}"] if missing else notes
