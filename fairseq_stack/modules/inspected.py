@@ -1,4 +1,4 @@
-"""What a stack has done while a model read a sentence, in numbers: what :meth:`StackAttention.inspected` returns."""
+"""What a stack has done while a model read a sentence, in numbers: what :meth:`StatefulAttention.inspected` returns."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class PushdownAttention(nn.Module):
     def weights(self, inputs: Tensor, tape: Tensor) -> Tensor:
         """The weights of attention (B, H, n, n), without dropout."""
         queries, keys, _ = self._project(inputs)
-        return self._scores(queries, keys, tape).softmax(3)
+        return at_least_float32(self._scores(queries, keys, tape)).softmax(3)
 
     def initial_state(self, batch_size: int) -> KeysAndValues:
         """The state before the first token."""

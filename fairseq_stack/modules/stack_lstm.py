@@ -135,8 +135,8 @@ class StackLSTM(nn.Module):
 
         From the initial state, all steps are one compiled operation, and the state after them, if it is wanted, takes a
         second pass over the stacks; in training with recurrent dropout there is none. The operation needs an LSTM of
-        one layer with less than 512 hidden units and h_0 = 0, the CPU, the compiled kernels, float32 or float64, and
-        stacks that it knows. Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are
+        one layer with less than 2^20 recurrent weights and h_0 = 0, the CPU, the compiled kernels, float32 or float64,
+        and stacks that it knows. Otherwise, and where autocast or ``torch.func`` changes the computation, the steps are
         taken one by one.
 
         Args:

@@ -108,9 +108,10 @@ class Side(nn.Module):
         if padding is None:
             positions = torch.arange(tokens.size(1), device=tokens.device).unsqueeze(0)
         else:
-            positions = ((~padding).cumsum(1) - 1).clamp_min(0)
+            positions = (~padding).cumsum(1) - 1
         if counts is not None:
             positions = positions + counts.unsqueeze(1)
+        positions = positions.clamp_min(0)
         # With no more columns than positions, no sequence can be too long, and the data need not be looked at.
         might_be_too_long = tokens.size(1) > 0 and length + tokens.size(1) > self.max_positions
         if might_be_too_long and positions.max() >= self.max_positions:

@@ -147,6 +147,21 @@ def test_chunks(length: int, num_updates: int) -> None:
     assert_agree(torch.cat([first, second], 1), expected, arguments, 1e-12, 1e-11)
 
 
+@pytest.mark.parametrize("decay", [-40.0, -1e5, -3e38])
+def test_strong_decays_in_float32(decay: float) -> None:
+    """They do not make the steps after them less exact."""
+    keys = torch.nn.functional.normalize(torch.randn(2, 60, 1, 3), dim=-1)
+    arguments = [torch.randn(2, 60, 3), keys, torch.randn(2, 60, 1, 4), torch.rand(2, 60, 1), -torch.rand(2, 60)]
+    arguments[4][:, ::20] = decay
+    exact = [x.double().requires_grad_() for x in arguments]
+    arguments = [x.requires_grad_() for x in arguments]
+    expected, readings = delta_rule(*exact, backend="reference"), delta_rule(*arguments)
+    assert_normwise_close(readings, expected, 1e-6, "readings")
+    gradients = (torch.autograd.grad(x.sum(), leaves) for x, leaves in ((readings, arguments), (expected, exact)))
+    for i, (gradient, of_exact) in enumerate(zip(*gradients, strict=True)):
+        assert_normwise_close(gradient, of_exact, 2e-6, f"{i}")
+
+
 def test_a_pointer_stack_has_a_cell() -> None:
     with pytest.raises(ValueError, match="cells: expected at least 1, got 0"):
         PointerStackState.initial(torch.zeros(1), size=1, cells=0)

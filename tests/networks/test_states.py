@@ -235,6 +235,9 @@ def test_too_long_sequences() -> None:
     tokens = batch(4, 4, left=True)
     assert_normwise_close(model(torch.cat([torch.full((2, 3), PAD), tokens], 1))[:, 3:], model(tokens), 1e-11)
     _, state = model.extend(tokens)
+    whole = torch.tensor([[4, 5, 6, 7, 4, PAD], [PAD, 4, 5, 6, 7, 4]])
+    _, full = model.extend(whole[:, :5])
+    assert_normwise_close(model.extend(whole[:, 5:], full)[0][1], model(whole)[1, 5:], 1e-11)
     for call in (lambda: model(batch(5, left=True)), lambda: model.extend(tokens[:, :1], state)):
         with pytest.raises(ValueError, match=r"at most 5 symbols in a sequence \(max_target_positions\), got 6"):
             call()

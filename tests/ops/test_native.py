@@ -113,7 +113,8 @@ def test_buffers_are_used_again() -> None:
     del view
     again = buffers.take(10_000)
     assert again.data_ptr() == address
-    assert buffers.take(9_000).data_ptr() != address
+    del again
+    assert buffers.take(13_000).data_ptr() == address, "lengths vary, and memory must not grow with each new one"
 
 
 def test_released_buffers_are_gone() -> None:

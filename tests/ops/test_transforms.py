@@ -11,11 +11,13 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
+from fairseq_stack.modules import SuperpositionStackAttention
 from fairseq_stack.ops import (
     input_buffer,
     nondeterministic_stack,
     output_buffer,
 )
+from fairseq_stack.ops.depth_scores import composed_scores
 from tests.helpers import assert_normwise_close
 from tests.ops.stacks import STACKS
 
@@ -239,3 +241,15 @@ def test_steps_whose_index_is_mapped() -> None:
 
     index = torch.tensor([[0, 1], [1, 1], [1, 0]])
     assert_normwise_close(vmap(last)(index), torch.stack([last(one) for one in index]), 1e-12)
+
+
+def test_layers_that_choose_by_their_numbers() -> None:
+    """They do not under ``torch.func``."""
+    inputs = torch.randn(ROWS, B, 3, 4).double()
+    attention = SuperpositionStackAttention(4, 2).double()
+    readings = vmap(lambda x: attention.extend(x, attention.initial_state(B))[0])(inputs)
+    assert_normwise_close(readings, torch.stack([attention(x) for x in inputs]), 1e-12)
+    queries, depths, tape = inputs[0], torch.randn(5, 4).double(), torch.randint(5, (B, 3, 3))
+    gradient = grad(lambda q: composed_scores(q, inputs[1], depths, tape).sum())(queries)
+    (expected,) = torch.autograd.grad(composed_scores(queries.requires_grad_(), inputs[1], depths, tape).sum(), queries)
+    assert_normwise_close(gradient, expected, 1e-12)

@@ -116,7 +116,7 @@ class Library:
             threads = torch.get_num_threads() if parts > 1 and work >= WORTH_THREADS else 1
             workers = min(threads, parts)
             size = workers * scratch_bytes
-        scratch = torch.empty(size, dtype=torch.uint8) if size < SMALL else buffers.take(size)
+        scratch = torch.empty(size, dtype=torch.uint8, device="cpu") if size < SMALL else buffers.take(size)
         resources = _Resources(self.number, threads, workers, int(crew > 1), scratch_bytes=scratch_bytes)
         resources.hold(scratch=scratch)
         getattr(self.functions, function)(ctypes.byref(call), ctypes.byref(resources))

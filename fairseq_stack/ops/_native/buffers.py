@@ -10,7 +10,7 @@ from collections import defaultdict
 import torch
 from torch import Tensor
 
-_KEPT = 4  # free buffers of one size
+_KEPT = 4  # free buffers of one size, which is a power of 2: lengths vary, and untouched pages take no memory
 
 
 class Buffers:
@@ -26,7 +26,7 @@ class Buffers:
         With ``torch.use_deterministic_algorithms(True)`` its bytes are all 255, which in floating-point numbers is
         NaN, as PyTorch does with its own uninitialised memory.
         """
-        pages = max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE
+        pages = max(mmap.PAGESIZE, 1 << (size - 1).bit_length()) if size else mmap.PAGESIZE
         try:
             memory = self._free[pages].pop()
         except IndexError:

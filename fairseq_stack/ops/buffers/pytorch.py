@@ -11,7 +11,7 @@ def input_buffer_pytorch(pop: Tensor, items: Tensor) -> Tensor:
     """As ``input_buffer_reference``: between two neighbouring items, an input is on the line from one to the other."""
     before, share = place(pop, items.size(1))
     padded = pad(items, (0, 0, 0, 2))  # past the end are zero vectors
-    here, there = (_rows(padded, index) for index in (before, before + 1))
+    here, there = (rows(padded, index) for index in (before, before + 1))
     share = share.to(items.dtype).unsqueeze(2)
     return (1 - share) * here + share * there
 
@@ -23,7 +23,7 @@ def place(pop: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return before.long(), position - before
 
 
-def _rows(items: Tensor, index: Tensor) -> Tensor:
+def rows(items: Tensor, index: Tensor) -> Tensor:
     """The items (B, T, m) of numbers (B, T)."""
     return items.gather(1, index.unsqueeze(2).expand(-1, -1, items.size(2)))
 

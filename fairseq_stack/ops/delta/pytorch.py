@@ -52,13 +52,14 @@ def _chunk(
     overlaps, reads = keys @ keys.mT, queries @ keys.mT
     known, read, kept = keys @ memory, queries @ memory, keys
     if log_decays is not None:
-        of_steps = log_decays.cumsum(1)
+        of_steps = log_decays.double().clamp(min=-1e3).cumsum(1)  # exp(-1000) is 0; differences need all digits
         total = of_steps.repeat_interleave(num_updates, 1)
         later = torch.ones(overlaps.shape[1:], dtype=torch.bool, device=keys.device).triu(1)
-        decay = (total.unsqueeze(2) - total.unsqueeze(1)).masked_fill(later, -torch.inf).exp()
+        decay = (total.unsqueeze(2) - total.unsqueeze(1)).masked_fill(later, -torch.inf).exp().to(keys.dtype)
         overlaps, reads = overlaps * decay, reads * decay[:, num_updates - 1 :: num_updates]
-        known, read = known * total.exp().unsqueeze(2), read * of_steps.exp().unsqueeze(2)
-        kept, memory = keys * decay[:, -1].unsqueeze(2), memory * of_steps[:, -1, None, None].exp()
+        until_now = of_steps.exp().to(keys.dtype)
+        known, read = known * total.exp().to(keys.dtype).unsqueeze(2), read * until_now.unsqueeze(2)
+        kept, memory = keys * decay[:, -1].unsqueeze(2), memory * until_now[:, -1, None, None]
     added = torch.linalg.solve_triangular(  # which reads L below its diagonal only
         strengths * overlaps, strengths * (values - known), upper=False, unitriangular=True
     )

@@ -65,7 +65,8 @@ def composed_scores(queries: Tensor, keys: Tensor, depths: Tensor, tape: Tensor)
     sizes.check("keys", keys, "B n h")
     sizes.check("depths", depths, "D h")
     _check_tape(tape, (*queries.shape[:2], keys.size(1)))
-    compute = composed_scores_reference if queries.size(1) == 1 else composed_scores_pytorch
+    by_reference = queries.size(1) == 1 or is_transformed(queries, keys, depths)
+    compute = composed_scores_reference if by_reference else composed_scores_pytorch
     dtype = computation_dtype(queries.dtype)
     with without_autocast(queries.device):
         clamped = tape.clamp(max=len(depths) - 1)

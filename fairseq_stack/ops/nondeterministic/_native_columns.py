@@ -53,7 +53,7 @@ class NativeColumns(FollowedColumns):
             value_size=bottom.shape[1],
             memory=(),
             kept=0,
-            ancestors=torch.empty(len(bottom), 0, dtype=torch.int32),
+            ancestors=torch.empty(len(bottom), 0, dtype=torch.int32, device=bottom.device),
             instruction_set=required_library().instruction_set,
             weighs=weighs,
         )
@@ -74,10 +74,10 @@ class NativeColumns(FollowedColumns):
 
     def compute(self, logits: Tensor | None, value: Tensor) -> tuple[Tensor, NativeColumns]:
         sizes = self.sizes
-        column = torch.empty(self.batch_size, sizes.column, dtype=torch.uint8)
+        column = value.new_empty(self.batch_size, sizes.column, dtype=torch.uint8)
         size = self.num_states * self.num_symbols
-        reading = torch.empty(self.batch_size, size, self.value_size, dtype=torch.float64)
-        inexact = torch.zeros(self.batch_size, dtype=torch.bool)
+        reading = value.new_empty(self.batch_size, size, self.value_size, dtype=torch.float64)
+        inexact = value.new_zeros(self.batch_size, dtype=torch.bool)
         self._run(
             "fss_nd_step", column, sizes.forward,
             logits=None if logits is None else logits.double(), values=value.double(), readings=reading,
@@ -119,7 +119,7 @@ class NativeColumns(FollowedColumns):
         ancestors = self.ancestors[index]
         # A column that autograd follows is the column of one row of the batch.
         constant = max(len(self.memory) - len(self.ends), 0)
-        ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32)[:, None]
+        ancestors[:, constant:] = torch.arange(len(index), dtype=torch.int32, device=index.device)[:, None]
         memory = self.memory[:constant] + tuple(column[index] for column in self.memory[constant:])
         return dataclasses.replace(self, memory=memory, ancestors=ancestors)
 
@@ -130,7 +130,7 @@ class NativeColumns(FollowedColumns):
     def _with(self, column: Tensor, is_exact: bool) -> NativeColumns:
         """With the next column, and without the columns that the step after it does not need."""
         surplus = max(len(self.memory) + 1 - self.window, 0)
-        places = torch.arange(self.batch_size, dtype=torch.int32)[:, None]
+        places = torch.arange(self.batch_size, dtype=torch.int32, device=column.device)[:, None]
         return dataclasses.replace(
             self,
             memory=(*self.memory, column)[surplus:],
