@@ -24,13 +24,14 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, which end in line feeds only.
+    """The lines of a text file, which end in line feeds only; none of an empty file.
 
     Raises:
         UserError: it is not UTF-8.
         OSError: it cannot be read.
     """
-    return _read(path, newline="").removesuffix("\n").split("\n")
+    text = _read(path, newline="")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _read(path: Path, newline: str | None) -> str:

@@ -50,7 +50,7 @@ if [ "$setup" = yes ]; then
     # shellcheck source=scripts/_environment.sh
     . "$ROOT/scripts/_environment.sh"
 fi
-command -v fairseq-stack snakemake >/dev/null ||
+type fairseq-stack snakemake >/dev/null 2>&1 ||
     fail "fairseq-stack and snakemake are not both installed in this environment; leave out --no-setup"
 cores="$(python -c 'import os; print(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())')"
 jobs="${JOBS:-$((cores < 6 ? cores : 6))}"

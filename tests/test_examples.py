@@ -63,11 +63,6 @@ def test_the_cells_run(tmp_path: Path, server: Server) -> None:
     )
 
 
-def test_it_has_no_outputs() -> None:
-    for cell in cells("code"):
-        assert cell["outputs"] == [] and cell["execution_count"] is None
-
-
 @pytest.mark.parametrize(
     "card",
     [

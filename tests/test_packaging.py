@@ -161,8 +161,3 @@ def test_constraints_pin_every_requirement(wheel: zipfile.ZipFile) -> None:
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), "exact versions without local tags"
     assert set(requirements) <= {pin.split("==")[0] for pin in pins}
     assert len(requirements) > 7
-
-
-def test_citation_has_the_version() -> None:
-    citation = (REPOSITORY / "CITATION.cff").read_text()
-    assert f"\nversion: {fairseq_stack.__version__}\n" in citation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 
 from fairseq_stack.files import read_lines
@@ -34,7 +33,14 @@ UNITS = {"bits": math.log(2), "nats": 1.0}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_checkpoint(parser, checkpoint=LANGUAGE_MODEL)
-    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the sentences (default: standard input)")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        type=Path,
+        default=Path("/dev/stdin"),
+        help="the sentences (default: standard input)",
+    )
     parser.add_argument("--unit", choices=list(UNITS), default="bits", help="unit of the surprisals (default: bits)")
     parser.add_argument("--end", action="store_true", help="also print the surprisal of the end of each sentence")
     parser.add_argument(
@@ -50,19 +56,20 @@ def run(args: argparse.Namespace) -> int:
     """Print the table, once all sentences are scored: a sentence that is refused leaves no part of it."""
     from fairseq_stack.hub.surprisals import surprisals
 
-    sentences = None if args.file is None else read_lines(args.file)
+    sentences = read_lines(args.file)
     model = on_device(load_language_model(args), args)
     scored = surprisals(
         model,
-        (line.rstrip("\n") for line in sys.stdin) if sentences is None else sentences,
+        sentences,
         correct_word_ends=args.correct_word_ends,
         telescoping=args.telescoping,
         **sizes(args),
     )
-    total = None if sentences is None else len(sentences)
     table: list[tuple[object, ...]] = []
     unknown = 0
-    for number, words in enumerate(progress(scored, label="surprisals", total=total, unit="sentence"), start=1):
+    for number, words in enumerate(
+        progress(scored, label="surprisals", total=len(sentences), unit="sentence"), start=1
+    ):
         for place, word in enumerate(words if args.end else words[:-1], start=1):
             surprisal = f"{word.surprisal / UNITS[args.unit]:.6f}"
             table.append((number, place, word.text, word.num_tokens, surprisal, int(word.is_unknown)))

@@ -37,7 +37,7 @@ def apply_control(hub: Hub, control: str, seed: int) -> None:
 def _limit_memory(hub: Hub, steps: int) -> bool:
     stacks = [module for module in hub.models.modules() if isinstance(module, AutomatonStackAttention)]
     for stack in stacks:
-        stack.window = steps
+        stack.window = min(steps, stack.window or steps)
     return bool(stacks)
 
 

@@ -64,8 +64,9 @@ def export(hub: Hub, folder: Path) -> None:
         else:
             tokenizer = save_tokenizer(hub, hub.src_dict, hub.task.cfg.source_lang, unfinished, begins=False)
             save_tokenizer(hub, hub.tgt_dict, hub.task.cfg.target_lang, unfinished / TARGET_TOKENIZER, begins=False)
-        first_symbols = range(len(SPECIAL_SYMBOLS), len(hub.src_dict))[:3]
-        text = readme(folder.name, model, tokenizer.decode(first_symbols))
+        ends = hub.tgt_dict.eos()
+        words = [index for index in range(len(SPECIAL_SYMBOLS), len(hub.src_dict)) if index != ends]
+        text = readme(folder.name, model, tokenizer.decode(words[:3]), hub.tgt_dict[ends])
         (unfinished / "README.md").write_text(text, encoding="utf-8")
 
 

@@ -34,7 +34,7 @@ print(tokenizer.batch_decode(outputs, skip_special_tokens=True))
 """
 
 _NOTES = """\
-- `</s>` begins and ends every text. The tokenizer writes the first one; append `</s>` for the probability of the end.
+- `{end}` begins and ends every text. The tokenizer writes the first one; append `{end}` for the probability of the end.
 - Beam search finds what fairseq's finds with `length_penalty=0.0, early_stopping=True` here and `lenpen=0` there. With
   other penalties, transformers divides by the length of the continuation, and fairseq by the length of the text.
 """
@@ -56,13 +56,14 @@ _TRANSLATION_NOTES = """\
 """
 
 
-def readme(name: str, model: Any, text: str) -> str:
+def readme(name: str, model: Any, text: str, end: str) -> str:
     """The README of a folder.
 
     Args:
         name: of the folder.
         model: of :mod:`.modeling` or :mod:`.seq2seq`.
         text: an example of what the model reads.
+        end: the token that ends a text.
     """
     config, translates = model.config, model.config.is_encoder_decoder
     code, notes = (_TRANSLATION, _TRANSLATION_NOTES) if translates else (_LANGUAGE_MODEL, _NOTES)
@@ -78,5 +79,5 @@ def readme(name: str, model: Any, text: str) -> str:
         layers=layers,
         parameters=model.num_parameters(),
         code=code.format(name=name, text=text),
-        notes=notes,
+        notes=notes.format(end=end),
     )

@@ -84,13 +84,15 @@ class PieceTokenizer(PreTrainedTokenizer):
 
     def __init__(
         self,
-        dictionary_file: str,
-        piece_file: str,
+        dictionary_file: str | None,
+        piece_file: str | None,
         manifest_file: str | None = None,
         language: str | None = None,
         begins: bool = False,
         **settings: Any,
     ) -> None:
+        if dictionary_file is None or piece_file is None:  # transformers has not found them
+            raise UserError(f"the tokenizer has no files; expected tokenizer.json, or {DICTIONARY} and {PIECES}")
         self._files = {DICTIONARY: dictionary_file, PIECES: piece_file, MANIFEST: manifest_file}
         self._symbols = [*SPECIAL_SYMBOLS, *(line.rpartition(" ")[0] for line in read_lines(Path(dictionary_file)))]
         self._ids = {symbol: index for index, symbol in enumerate(self._symbols)}

@@ -205,12 +205,11 @@ def draw_points(
         axes.scatter(*zip(*_thinned(others), strict=True), s=12, label=f"other ({len(others):,})", **OTHERS)
     for name, look in looks.items():
         own = [point for point, other in zip(points, names, strict=True) if other == name]
-        if own:
-            label = f"{literal(name)} ({len(own):,})"
-            axes.scatter(*zip(*_thinned(own), strict=True), s=14, alpha=0.6, label=label, **look)
-            middle = [statistics.median(values) for values in zip(*own, strict=True)]
-            box = {"facecolor": "white", "edgecolor": look["edgecolors"], "alpha": 0.9, "pad": 1.5}
-            axes.text(*middle, literal(name), ha="center", va="center", fontsize=9, bbox=box, zorder=3)
+        label = f"{literal(name)} ({len(own):,})"
+        axes.scatter(*zip(*_thinned(own), strict=True), s=14, alpha=0.6, label=label, **look)
+        middle = [statistics.median(values) for values in zip(*own, strict=True)]
+        box = {"facecolor": "white", "edgecolor": look["edgecolors"], "alpha": 0.9, "pad": 1.5}
+        axes.text(*middle, literal(name), ha="center", va="center", fontsize=9, bbox=box, zorder=3)
     axes.legend(title=title, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9)
 
 

@@ -4,7 +4,7 @@ snakemake --snakefile scripts/experiments/capacity_2023.smk --profile scripts/ex
 
 Settings (--config NAME=VALUE ...): languages (marked-reversal,dyck,unmarked-reversal), symbols (sizes of the alphabet; for
 dyck, kinds of brackets; 2,40,80,120,160,200), kinds (lstm,sup-3,ns-1-3,ns-2-3,nd-1-1-3,nd-2-1-3,nd-2-3-3), seeds (1..10),
-epochs (at most; 200), limit (strings in a set, for a quick look), samples (drawn from each model; 1000) and threads (of a
+epochs (at most; 200), limit (strings in a set, for a quick look) and threads (of a
 training run, 1).
 
 The training is the papers', with learning rates drawn log-uniformly from 5e-4 to 1e-2. The best run by validation is shown.

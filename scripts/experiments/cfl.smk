@@ -14,7 +14,7 @@ ALL_LANGUAGES = (
     "count-and-copy,unmarked-copy-different-alphabets"
 )
 LANGUAGES_OF_THREE_STATES = ("padded-reversal", "hardest-cfl")  # the paper's automata have two for the others
-OWN_SETTINGS = {"languages", "kinds", "seeds", "epochs", "limit", "samples", "threads", *OWN_SETTINGS}
+OWN_SETTINGS = {"languages", "kinds", "seeds", "epochs", "limit", "threads", *OWN_SETTINGS}
 
 
 include: "settings.smk"
@@ -27,9 +27,9 @@ if PROTOCOL not in ("recipe", "paper"):
 PAPER = PROTOCOL == "paper"
 EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS", 60)))
 STRINGS = min(int(setting("limit", 10000)), 10000)
-SAMPLES = int(setting("samples", 1000))
+SAMPLES = 1000
 EPOCH_CHECKPOINTS = [] if is_yes("keep") else ["--no-epoch-checkpoints"]
-SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit", "samples")
+SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit")
 CORPORA, TRAINING, NEEDED = {}, {}, {}
 GROUPS = {}  # for each name in the tables, and each language: the runs
 
@@ -67,8 +67,7 @@ def shown_by_average():
         differences = [json.loads(Path(run, "valid.json").read_text())["overall"]["difference"]["value"] for run in runs]
         choices.setdefault((name, language), []).append((sum(differences) / len(differences), runs))
     return {
-        group: min(averages, key=lambda choice: (math.isnan(choice[0]), choice[0]))[1]  # NaN: a run has diverged
-        for group, averages in choices.items()
+        group: min(averages, key=lambda choice: choice[0])[1] for group, averages in choices.items()
     }
 
 

@@ -4,8 +4,8 @@ snakemake --snakefile scripts/experiments/cfl_2020.smk --profile scripts/experim
 
 Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
 (lstm,strat,sup,ns), rates (learning rates; 0.01,0.005,0.001,0.0005), sizes (of the vectors of strat and sup; 2,20,40),
-seeds (1..5), epochs (at most; 200), limit (strings in a set, for a quick look), samples (drawn from each model; 1000)
-and threads (of a training run, 1).
+seeds (1..5), epochs (at most; 200), limit (strings in a set, for a quick look) and
+threads (of a training run, 1).
 
 As in the paper, neither the loss nor the scores count the end of a string. The paper shows, for each kind of model and each
 language, the rate and the size with the lowest average on the validation set, and averages over its five restarts.

@@ -5,7 +5,7 @@ snakemake --snakefile scripts/experiments/cfl_2024.smk --profile scripts/experim
 Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
 (tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd; or lstm-sup-r and lstm-nd-r, whose output layer also reads the stack), protocol
 (recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper), rate (a
-learning rate, or draw), limit (strings in a set, for a quick look), samples (drawn from each model; 1000), threads (of a
+learning rate, or draw), limit (strings in a set, for a quick look), threads (of a
 training run, 1), init (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of
 at most so many symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (yes:
 nondeterministic stacks learn what to do with the short strings from parses; no) and keep (yes: the checkpoint of each

@@ -4,8 +4,8 @@ snakemake --snakefile scripts/experiments/cfl_modern.smk --profile scripts/exper
 
 Settings (--config NAME=VALUE ...): languages (default: the paper's five), kinds (of cfl_modern.json; default: those of
 equal parameters), rates (tried for each kind; 1e-2,3e-3,1e-3), protocol (recipe, or paper; see cfl_2024.smk), seeds (1,2,3),
-epochs (at most; 20, or 200 for protocol=paper), limit (strings in a set, for a quick look), samples (drawn from each model;
-1000) and threads (of a training run, 1).
+epochs (at most; 20, or 200 for protocol=paper), limit (strings in a set, for a quick look) and
+threads (of a training run, 1).
 
 Each kind has the same number of trials. For each kind and language, the tables show the mean over the seeds at the rate
 with the least average on the validation data.

@@ -17,8 +17,7 @@ has a nondeterministic stack beside its attention, which is not in the paper.
 Settings (--config NAME=VALUE ...): kinds (base,pushdown,nd), seeds (1,2,3 with GPT2, otherwise 1,2), updates (on
 trees; 10000 with GPT2, otherwise 800), rate and batch (of fine-tuning; with GPT2 3e-5 and 256 as in the paper, computed
 8 at a time; otherwise 5e-4 and 32), epochs (of fine-tuning at most; 20), patience (5), words (whose loss is
-tuned: all, as in the paper, or label), beam (of parses, 10), limit (trees or prompts in a set, for a quick look) and
-threads.
+tuned: all, as in the paper, or label), limit (trees or prompts in a set, for a quick look) and threads.
 """
 
 import json
@@ -27,17 +26,18 @@ GPT2 = config.get("gpt2")
 DEFAULT_SEEDS, DEFAULT_KINDS = "1,2,3" if GPT2 else "1,2", "base,pushdown,nd"
 ALL_KINDS = DEFAULT_KINDS
 OWN_SETTINGS = {"trees", "gpt2", "glue", "agreement", "blimp", "kinds", "seeds", "updates", "rate", "batch", "epochs"}
-OWN_SETTINGS |= {"patience", "words", "beam", "limit", "threads"}
+OWN_SETTINGS |= {"patience", "words", "limit", "threads"}
 
 
 include: "settings.smk"
 
 
 LIMIT = ["--limit", config["limit"]] if "limit" in config else []
+DATA_SUFFIX = selection("limit") + ("-gpt2" if GPT2 else "")
 UPDATES = int(setting("updates", 10000 if GPT2 else 800))
 RATE, BATCH = (setting("rate", "3e-5"), 256) if GPT2 else (setting("rate", "5e-4"), 32)
 BATCH, EPOCHS, PATIENCE = int(setting("batch", BATCH)), int(setting("epochs", 20)), int(setting("patience", 5))
-TUNED = f"rate-{RATE}-batch-{BATCH}-epochs-{EPOCHS}{selection('words', 'patience', 'beam', 'limit')}"
+TUNED = f"rate-{RATE}-batch-{BATCH}-epochs-{EPOCHS}{selection('words', 'patience')}"
 CHOICES = python_script("choices.py")
 
 
@@ -74,19 +74,22 @@ def model_options(kind):
 
 
 # For each task the corpus, the splits that are scored, and the metric that chooses checkpoints.
-TREES = data_folder("trees", "train.txt, valid.txt and test.txt")
+TREES, OF_TREES = data_folder("trees", "train.txt, valid.txt and test.txt"), f"trees{DATA_SUFFIX}"
 CORPORA, NEEDED, SCORED, METRICS = {}, {}, {}, {}
-CORPORA["trees"] = ["treebank", *split_files(TREES), *(["--gpt2", GPT2] if GPT2 else ["--pieces", 1000]), *LIMIT]
+CORPORA[OF_TREES] = ["treebank", *split_files(TREES), *(["--gpt2", GPT2] if GPT2 else ["--pieces", 1000]), *LIMIT]
 
 
-def add_task(name, tables, scored, metric, *options, trained=True):
-    """A corpus of prompts."""
+def add_task(name, tables, scored, metric, *options, part=""):
+    """A corpus of prompts, or a further part of one, on which no model is trained."""
+    folder = f"{name}{DATA_SUFFIX}{part}"
     arguments = [word for split, path in tables.items() for word in (f"--{split}", path)]
-    CORPORA[name] = ["classification", *options, "--penn", "--like", "trees/corpus", *arguments, *LIMIT]
-    NEEDED[name] = ["trees/prepared"]
-    SCORED[name] = scored
-    if trained:
-        METRICS[name] = metric
+    CORPORA[folder] = ["classification", *options, "--penn", "--like", f"{OF_TREES}/corpus", *arguments, *LIMIT]
+    NEEDED[folder] = [f"{OF_TREES}/prepared"]
+    if name in ("agreement", "blimp"):
+        NEEDED[folder].append(f"tables/{name}")
+    SCORED[folder] = scored
+    if not part:
+        METRICS[folder] = metric
 
 
 if "glue" in config:
@@ -104,15 +107,12 @@ if "agreement" in config:
     tables = {split: f"tables/agreement/{split}.tsv" for split in ("train", "valid", "test")}
     add_task("agreement", tables, ["valid", "test"], "accuracy", *NUMBER)
     nonce = dict.fromkeys(("train", "valid"), "tables/agreement/nonce.tsv")
-    add_task("agreement-nonce", nonce, ["valid"], "accuracy", *NUMBER, trained=False)
+    add_task("agreement", nonce, ["valid"], "accuracy", *NUMBER, part="-nonce")
 if "blimp" in config:
     BLIMP = data_folder("blimp", "the files PARADIGM.jsonl")
     RIGHT = ["--template", "First: {sentence1} Second: {sentence2} Better: {label}", "--label-column", "right"]
     tables = {split: f"tables/blimp/{split}.tsv" for split in ("train", "valid", "test")}
     add_task("blimp", tables, ["valid", "test"], "accuracy", *RIGHT, "--labels", "0=first", "1=second")
-for name in CORPORA:
-    if name.startswith(("agreement", "blimp")):
-        NEEDED[name] = [*NEEDED[name], f"tables/{name.removesuffix('-nonce')}"]
 if not METRICS:
     refuse("glue=GLUE, agreement=AGREEMENT or blimp=BLIMP: expected at least one")
 
@@ -120,7 +120,7 @@ WINDOWS = ["--sample-break-mode", "complete", "--batch-size", 4, "--update-freq"
 TRAINING, RUNS, SCORES = {}, {}, []
 for seed in SEEDS:
     for kind in KINDS:
-        pretrained = f"trees/updates-{UPDATES}/{kind}-seed-{seed}"
+        pretrained = f"{OF_TREES}/updates-{UPDATES}/{kind}-seed-{seed}"
         TRAINING[pretrained] = [
             *("--task", "pushdown_language_modeling", *model_options(kind), "--seed", seed),
             *("--criterion", "pushdown_cross_entropy", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)"),
@@ -153,7 +153,7 @@ for seed in SEEDS:
                 SCORES.append(f"{run}/nonce.json")
 
 TASK = "classification"
-RESULT = f"classification/updates-{UPDATES}-{TUNED}{selection('kinds', 'seeds')}/table.md"
+RESULT = f"classification/updates-{UPDATES}-{TUNED}{CHOICE}/{'+'.join(METRICS)}.md"
 
 
 rule all:
@@ -202,13 +202,11 @@ rule parse:
     message:
         "{wildcards.pretrained}: parsing the prompts of {wildcards.task}"
     wildcard_constraints:
-        pretrained="trees/.*",
-    params:
-        beam=int(setting("beam", 10)),
+        pretrained="trees.*",
     threads: THREADS
     shell:
         "mkdir -p {output:q}; fairseq-stack parse-prompts {wildcards.pretrained:q}/checkpoint_best.pt"
-        " --data {wildcards.task}/corpus --beam {params.beam} --attachments {output:q} > {log:q} 2>&1"
+        " --data {wildcards.task}/corpus --beam 10 --attachments {output:q} > {log:q} 2>&1"
 
 
 def scored(wildcards):
@@ -216,7 +214,7 @@ def scored(wildcards):
     task = corpus_of(wildcards.model)
     name, split = (f"{task}-nonce", "valid") if wildcards.result == "nonce" else (task, wildcards.result)
     run = Path(wildcards.model).name
-    parses = f"trees/updates-{UPDATES}/{run}/parses-{name}" if run.startswith("pushdown") else None
+    parses = f"{OF_TREES}/updates-{UPDATES}/{run}/parses-{name}" if run.startswith("pushdown") else None
     return name, split, parses
 
 

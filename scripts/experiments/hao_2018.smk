@@ -24,9 +24,12 @@ SUMMARY = python_script("hao_2018.py")
 include: "hao_trials.smk"
 
 
+TABLES = [f"{FOLDER}/table{selection('rows', 'trials')}.{suffix}" for suffix in ("md", "json")]
+
+
 rule results:
     input:
-        [f"{FOLDER}/table.{suffix}" for suffix in ("md", "json")],
+        TABLES,
     default_target: True
     localrule: True
 
@@ -35,7 +38,7 @@ rule summarise:
     input:
         [f"{run(row, trial)}/{split}.json" for row in ROWS for trial in TRIALS for split in SPLITS],
     output:
-        [f"{FOLDER}/table.{suffix}" for suffix in ("md", "json")],
+        TABLES,
     message:
         "the table {output[0]}"
     params:

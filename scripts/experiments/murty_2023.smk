@@ -16,13 +16,13 @@ nd-latent learns from the words alone, and the stack of nd-supervised from the o
 are best runs.
 
 Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all
-but those two), seeds (1,2), updates (of dyck, 3600), tree_updates (800), beam (of parses, 10), limit (strings or trees
-in a set, for a quick look) and threads (of a training run, 1).
+but those two), seeds (1,2), updates (of dyck, 3600), tree_updates (800), limit (strings or trees in a set, for a quick
+look) and threads (of a training run, 1).
 """
 
 DEFAULT_SEEDS, DEFAULT_KINDS = "1,2", "base,zero-one,depth,pushdown,sup,nd"
 ALL_KINDS = f"{DEFAULT_KINDS},nd-latent,nd-supervised"
-OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "beam", "limit", "threads"}
+OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "limit", "threads"}
 OWN_SETTINGS |= {"data"} if "data" in config or "trees" in str(config.get("parts")) else set()
 
 
@@ -31,7 +31,7 @@ include: "settings.smk"
 
 PARTS = chosen("parts", "dyck,trees", "dyck,trees" if "data" in config else "dyck")
 UPDATES = {"dyck": int(setting("updates", 3600)), "trees": int(setting("tree_updates", 800))}
-BEAM = int(setting("beam", 10))
+BEAM = 10
 LIMIT = ["--limit", config["limit"]] if "limit" in config else []
 GREATEST_DEPTH = min(49, 14 + int(setting("limit", 49)))
 SMALL = f"-limit-{config['limit']}" if LIMIT else ""

@@ -54,7 +54,7 @@ for task in TASKS:
     for seed in SEEDS:
         for kind in KINDS:
             preset, options = MODELS[kind]
-            folder = f"{data}/rate-{RATE}-tokens-{TOKENS}/{kind}-seed-{seed}"
+            folder = f"{data}/rate-{RATE}-tokens-{TOKENS}{selection('epochs')}/{kind}-seed-{seed}"
             RUNS.setdefault(f"{task}:{kind}", []).append(folder)
             if kind != "tf" and task == "question-formation":
                 WITH_STACK.append(folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,21 +29,6 @@ NAMES: list[tuple[str, ...]] = [
     *nested("prepare", prepare.CORPORA),
     *nested("plot", plot.PLOTS),
 ]
-
-
-@pytest.mark.parametrize("words", [(), *NAMES], ids=lambda words: " ".join(words) or "top")
-def test_each_help_has_an_example_and_fits_a_terminal(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as caught:
-        cli.main([*words, "--help"])
-    text = capsys.readouterr().out
-    assert caught.value.code == 0
-    assert re.search(r"\nexamples?:\n  fairseq-", text)
-    assert max(map(len, text.splitlines())) <= 85
-    for name in [name for *parent, name in NAMES if tuple(parent) == words]:
-        assert re.search(rf"\n    {name}\s", text)
 
 
 @pytest.mark.parametrize(

@@ -149,15 +149,6 @@ def test_options_reach_the_corpus(
     assert (asked_options, folder, settings["force"]) == (options, Path("out"), more != "")
 
 
-def test_all_options_are_among_them() -> None:
-    """Each option has a value in some row that is not its default."""
-    for module in {module for module, _ in BASES.values()}:
-        rows = [with_flags(*row) for row in EVERY if BASES[row[0]][0] is module]
-        for name in set(module.Options.__dataclass_fields__) - {"piece_model", "task", "parameters"}:
-            default = getattr(module.Options, name, None)
-            assert any(getattr(options, name) != default for options in rows), (module.__name__, name)
-
-
 MISTAKES = {
     "cfl out": "one of the arguments --task --grammar is required",
     "cfl out --task dyck --max-depth 0": "--max-depth needs --task bounded-dyck",

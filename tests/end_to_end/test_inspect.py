@@ -166,7 +166,7 @@ def test_mistakes(
     for options, message in (
         ("--text a --line 1", "--line: expected --file or --split with"),
         ("--split valid --line 1", "--split: name the folder of the"),
-        (f"{data} valid", "by --line, or --show readings or operations for many lines"),
+        (f"{data} valid", "by --line, or for stacks --show readings or operations"),
         (f"--file {text} --line 2", "text, line 2 has 'x', which"),
         (f"--file {text} --line 3", "has 2 lines, and no line 3"),
         (f"{data} valid --line 7", "valid has 6 lines, and no line 7"),
@@ -188,7 +188,7 @@ def test_mistakes(
         ("--text a --least 2", "--least: expected a number from 0 to 1"),
         ("--text a --layer decoder.layers.2 --show runs", "--show runs: expected a nondeterministic stack"),
         ("--text a --layer decoder.layers.2 --output w.gv", "expected one nondeterministic stack, got none"),
-        (None, "has no nondeterministic stack attention"),
+        (None, "has no stack to show"),
     ):
         model = language_model if options else stock_model
         assert inspect(model, "--output", "w.png", *(options or "--text a").split()) == 2

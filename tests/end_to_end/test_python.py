@@ -49,6 +49,22 @@ def scorer(handed_on: Path) -> LanguageModelHub:
     return hub
 
 
+def test_an_ensemble_of_language_models_averages_probabilities(handed_on: Path) -> None:
+    path = handed_on / "lm" / "checkpoint_last.pt"
+    hub = load(f"{path}:{path}")
+    assert isinstance(hub, LanguageModelHub)
+    both = hub.models
+    for parameter in both[1].parameters():
+        parameter.data += 0.5 * torch.randn_like(parameter)
+    targets = torch.tensor([hub.encode(text).tolist() for text in ("a b c", "d a a")])
+    together, alone = hub.log_probabilities(targets), []
+    for model in both:
+        hub.models = torch.nn.ModuleList([model])
+        alone.append(hub.log_probabilities(targets).exp())
+    assert not torch.allclose(*alone, atol=0.01)
+    assert torch.allclose(together.exp(), (alone[0] + alone[1]) / 2, atol=1e-6)
+
+
 def test_translate_as_fairseq_interactive(handed_on: Path, translator: TranslationHub) -> None:
     """Both without the data."""
     path = handed_on / "mt" / "checkpoint_best.pt"

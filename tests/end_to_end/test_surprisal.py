@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,7 @@ def test_they_are_the_scores_of_the_model(model: str, request: pytest.FixtureReq
         assert all(word.num_tokens == 1 and not word.is_unknown for word in words)
 
 
-def test_the_table(
-    language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("a b\n\nzebra d\n")
     assert cli.main(["surprisal", str(language_model), str(tmp_path / "text")]) == 0
     printed = capsys.readouterr()
@@ -45,8 +43,12 @@ def test_the_table(
         ["3", "1", "zebra", "1", "1"],
         ["3", "2", "d", "1", "0"],
     ]
-    monkeypatch.setattr("sys.stdin", io.StringIO("a b\n\nzebra d"))
+    (tmp_path / "text").write_text("\ufeffa b\n\nzebra d")
+    with (tmp_path / "text").open() as file:
+        kept = os.dup(0)
+        os.dup2(file.fileno(), 0)  # standard input
     assert cli.main(["surprisal", str(language_model.parent / "checkpoint_last.pt"), "--unit", "nats", "--end"]) == 0
+    os.dup2(kept, 0)
     nats = tab_separated(capsys.readouterr().out)
     assert nats[0][4] == "surprisal_nats"
     assert [row[2] for row in nats[1:]] == ["a", "b", "</s>", "</s>", "zebra", "d", "</s>"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from pathlib import Path
@@ -166,15 +165,15 @@ def test_mistakes(
     language_model: Path,
     hub: LanguageModelHub,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("a b\n"))
+    (tmp_path / "text").write_text("a b\n")
     for model, options, message in (
         (language_model, ["--beam", "3"], "error: --beam: the model does not parse sentences, so it has no beam"),
         (language_model, ["--telescoping"], "error: --telescoping: the model does not parse sentences"),
         (f"{pushdown_model}:{pushdown_model}", [], "the models of an ensemble have different parses: name one"),
     ):
-        assert cli.main(["surprisal", str(model), *options]) == 2
+        assert cli.main(["surprisal", str(model), str(tmp_path / "text"), *options]) == 2
         assert message in capsys.readouterr().err
     with pytest.raises(UserError, match=r"^sentence 2: </s> ends a sentence, and cannot be a word of one$"):
         list(surprisals(hub, ["a", "a </s> b"]))

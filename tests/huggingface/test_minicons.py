@@ -65,12 +65,6 @@ def texts() -> list[str]:
     return [" ".join("".join(rng.choices("abc", k=rng.randint(1, 6))) for _ in range(1 + i % 6)) for i in range(20)]
 
 
-def test_words_of_pieces(of_pieces: Any, texts: list[str]) -> None:
-    assert any(len(of_pieces.hub.cut(text)) > len(text.split()) for text in texts)
-    scored = scorer_of(of_pieces).word_score_tokenized(texts, str.split, **BITS)
-    assert_equal(scored, [row[:-1] for row in ours(of_pieces.hub, texts)])
-
-
 def test_corrected_words(of_pieces: Any, texts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """They are ours, but minicons does not divide by the probability that something begins at the beginning."""
     hub = of_pieces.hub

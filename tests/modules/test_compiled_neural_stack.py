@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -27,9 +28,8 @@ def fields(actual: Step | tuple[Tensor, Step]) -> dict[str, Tensor]:
     return outputs | {name: x for name, x in every._asdict().items() if x is not None}
 
 
-@pytest.mark.parametrize("pushed", neural_stack.PUSHED)
+@pytest.mark.parametrize(("controller", "pushed"), zip(CELLS, cycle(neural_stack.PUSHED)))
 @pytest.mark.parametrize("memory", MEMORIES)
-@pytest.mark.parametrize("controller", CELLS)
 @pytest.mark.parametrize("kind", [NeuralStack, BufferedNeuralStack])
 def test_values_and_gradients_are_those_of_the_steps(
     kind: type[NeuralStack] | type[BufferedNeuralStack], controller: str, memory: str, pushed: str, taken: list[int]

@@ -187,15 +187,15 @@ def test_a_graph_is_differentiated_several_times_and_arguments_stay(way: Way) ->
 
 
 @ways()
-@pytest.mark.parametrize(("batch_size", "length"), [(2, 0), (0, 3), (0, 0)])
-def test_empty_axes(batch_size: int, length: int, way: Way) -> None:
-    inputs = way.stack.random_inputs(batch_size, length, 4)
-    readings = way.read(inputs)
-    assert readings.shape == way.stack.compute(*inputs, backend="reference").shape
-    assert readings.shape[:2] == (batch_size, length) and readings.size(-1) == 4
-    for x, gradient in zip(inputs, gradients(readings, inputs, torch.ones_like(readings)), strict=True):
-        assert gradient.shape == x.shape
-        assert not gradient.any()
+def test_empty_axes(way: Way) -> None:
+    for batch_size, length in ((2, 0), (0, 3), (0, 0)):
+        inputs = way.stack.random_inputs(batch_size, length, 4)
+        readings = way.read(inputs)
+        assert readings.shape == way.stack.compute(*inputs, backend="reference").shape
+        assert readings.shape[:2] == (batch_size, length) and readings.size(-1) == 4
+        for x, gradient in zip(inputs, gradients(readings, inputs, torch.ones_like(readings)), strict=True):
+            assert gradient.shape == x.shape
+            assert not gradient.any()
 
 
 @ways(reference=False, triton=False)

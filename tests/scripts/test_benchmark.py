@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +14,8 @@ from torch import Tensor
 from fairseq_stack.ops import Backend, stratification
 from fairseq_stack.ops._native import library
 from scripts.benchmark import training
-from scripts.benchmark.cases import Case, axes_of, find_variants, first_of_each_op, measurable
+from scripts.benchmark.cases import axes_of, first_of_each_op, measurable
 from scripts.benchmark.command import main
-from scripts.benchmark.memory import megabytes
-from scripts.benchmark.timing import Settings, Timer
 from scripts.benchmark.training import WORKLOADS, Workload
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
@@ -42,12 +36,6 @@ def test_everything_is_measured(
     path = tmp_path / "figures.json"
     assert main(["--quick", "--json", str(path)]) == 0
     check_output(capsys.readouterr().out, path, workloads)
-
-
-def test_the_script_starts_anywhere(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(SCRIPT), "--help"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("usage: benchmark.py ")
 
 
 def check_output(printed: str, path: Path, workloads: Sequence[Workload]) -> None:
@@ -127,59 +115,3 @@ def test_wrong_backend_is_refused(
     assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from ")
     assert "## " not in out
     assert not [*tmp_path.iterdir()]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--nd", "10,80,3,3"], "--nd: expected B,n,Q,S,m, got 10,80,3,3"),
-        (["--threads", "0"], "--threads: invalid positive value: '0'"),
-        (["--device", "toaster"], "--device: toaster cannot be used"),
-        (["--precisions", "bf16"], "--precisions: fp16 and bf16 need --device cuda"),
-        (["--cpu-time", "--threads", "2"], "--cpu-time: measures one thread on the CPU only"),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else "",
-)
-def test_mistakes_on_the_command_line(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        main(["--quick", *arguments])
-    assert exit_.value.code == 2
-    assert complaint in capsys.readouterr().err.splitlines()[-1]
-
-
-@pytest.mark.skipif(library() is None, reason="the kernels are not compiled")
-def test_memory_is_that_of_the_arrays() -> None:
-    """The superposition stack makes readings and gradients, (20, 100,000) each, and next to nothing else."""
-    smaller, larger = (_megabytes(Case(measurable()["sup"], (1, 20, size))) for size in (100_000, 200_000))
-    assert 2 * 8 <= smaller < 4 * 8
-    assert 1.7 < larger / smaller < 2.3
-
-
-def _megabytes(case: Case) -> float:
-    variant, *_ = find_variants(case, [torch.float32], torch.device("cpu"))
-    return megabytes(case, variant, 1, torch.device("cpu"))
-
-
-def test_least_times_are_of_runs_in_turn() -> None:
-    order: list[str] = []
-    times = {
-        "slow": iter([(3.0, 9.0), (4.0, 7.0), (5.0, 8.0)]),
-        "fast": iter([(2.0, 1.0), (1.0, 2.0), (3.0, 3.0), (0.5, 0.5)]),
-    }
-
-    def run_of(name: str, times: Iterator[tuple[float, ...]]) -> Callable[[], tuple[float, ...]]:
-        def run() -> tuple[float, ...]:
-            order.append(name)
-            return next(times)
-
-        return run
-
-    settings = Settings(Timer(torch.device("cpu")), [torch.float32], [1], repeats=4, seconds=15)
-    actual = settings.least_times({name: run_of(name, its) for name, its in times.items()})
-    assert actual == {"slow": (3.0, 7.0), "fast": (0.5, 0.5)}
-    rounds = [order[start : start + 2] for start in range(0, 6, 2)]
-    assert all(sorted(names) == ["fast", "slow"] for names in rounds) and order[6:] == ["fast"]
-    order.clear()
-    longer = replace(settings, repeats=8, seconds=100)
-    longer.least_times({name: run_of(name, itertools.repeat((1.0,))) for name in "abcde"})
-    assert len({tuple(order[start : start + 5]) for start in range(0, 40, 5)}) > 4

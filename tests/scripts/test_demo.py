@@ -17,7 +17,6 @@ from tests.documents import Document, run_block
 
 CORPORA = ["nested-translation", "dyck"]
 KINDS = ["tf", "sup", "nd"]
-PICTURE_SIZE = (1500, 540)
 
 
 def start(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
@@ -52,10 +51,8 @@ def test_the_demo(tmp_path: Path, server: Server) -> None:
     done = demo(server, "--tiny", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     output = done.stdout + done.stderr
-    check_that_it_says_what_it_does_and_how_long_it_took(output)
     check_that_it_ends_with_a_table_and_a_picture(folder, output)
     check_that_results_are_those_of_the_models(folder)
-    check_that_the_picture_is_a_picture(folder)
     check_that_the_commands_of_its_page_run(folder, server)
     check_that_a_second_run_does_nothing_twice(folder, output, server)
 
@@ -76,18 +73,6 @@ def test_it_stops_with_all_that_it_started(tmp_path: Path, server: Server) -> No
     assert not list((tmp_path / "out").glob("*/corpus.*"))
     done = demo(server, "--tiny", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
-
-
-def check_that_it_says_what_it_does_and_how_long_it_took(output: str) -> None:
-    for stage in [
-        *(f"{corpus}: preparing the corpus" for corpus in CORPORA),
-        *(f"{corpus}/{kind}: training" for corpus in CORPORA for kind in KINDS),
-        *(f"nested-translation/{kind}: translating the test set" for kind in KINDS),
-        *(f"dyck/{kind}: scoring the test set" for kind in KINDS),
-        "the table and the pictures",
-    ]:
-        assert re.search(rf"^Job \d+: {stage}$", output, re.MULTILINE), stage
-    assert re.search(r"^==> Took \d+ min \d+ s$", output, re.MULTILINE)
 
 
 def check_that_it_ends_with_a_table_and_a_picture(folder: Path, output: str) -> None:
@@ -112,15 +97,6 @@ def check_that_results_are_those_of_the_models(folder: Path) -> None:
         references = re.findall(r"^T-\d+\t(.*)$", translations, re.MULTILINE)
         hypotheses = re.findall(r"^H-\d+\t[^\t]*\t(.*)$", translations, re.MULTILINE)
         assert row[5] == f"{sacrebleu.corpus_bleu(hypotheses, [references], tokenize='none', force=True).score:.1f}"
-
-
-def check_that_the_picture_is_a_picture(folder: Path) -> None:
-    image = pytest.importorskip("matplotlib.image")
-    pixels = image.imread(folder / "demo.png", format="png")
-    assert pixels.shape[1::-1] == PICTURE_SIZE
-    for half in (pixels[:, : pixels.shape[1] // 2], pixels[:, pixels.shape[1] // 2 :]):
-        share_of_white = (half[..., :3] == 1).all(-1).mean()
-        assert 0.3 < share_of_white < 0.98
 
 
 def check_that_the_commands_of_its_page_run(folder: Path, server: Server) -> None:

@@ -18,6 +18,7 @@ from tests.commands.running import Server
 from tests.scripts.test_experiments import REPOSITORY, experiment
 
 SCRIPTS = REPOSITORY / "scripts" / "experiments"
+TABLE = "table-rows-xor-buffered-linear-trials-2"
 TABLE_1 = json.loads((SCRIPTS / "hao_2018.json").read_text())
 
 
@@ -36,9 +37,9 @@ def table_of_trials(tmp_path: Path, server: Server) -> tuple[Path, list[str]]:
         "neural_stack_buffered_linear_xor_2018"
     }
     accuracies = [[100 * result["overall"]["accuracy"]["value"] for result in results] for results in trials]
-    written = json.loads((folder / "table.json").read_text())["xor-buffered-linear"]
+    written = json.loads((folder / f"{TABLE}.json").read_text())["xor-buffered-linear"]
     assert [written[split]["trials"] for split in ("valid", "test")] == accuracies
-    markdown = (folder / "table.md").read_text()
+    markdown = (folder / f"{TABLE}.md").read_text()
     assert trials[1][0]["signature"] in markdown and done.stdout.endswith(markdown)
     return folder, ["/".join(f"{x:.1f}" for x in (min(x), statistics.median(x), max(x))) for x in accuracies]
 
@@ -51,7 +52,7 @@ def test_a_table(tmp_path: Path, server: Server) -> None:
     cells = []
     for split, mine in zip(("valid", "test"), ours, strict=True):
         cells += [mine, *("/".join(map(str, row[source][split])) for source in ("paper", "reference"))]
-    (line,) = re.findall(r"^\| xor +\| +(.*) \|$", (folder / "table.md").read_text(), re.MULTILINE)
+    (line,) = re.findall(r"^\| xor +\| +(.*) \|$", (folder / f"{TABLE}.md").read_text(), re.MULTILINE)
     assert re.split(r" +\| +", line) == ["buffered, linear", *cells]
     assert "read-first" in (folder / "xor-buffered-linear" / "trial-1" / "train.out").read_text()
 

@@ -136,7 +136,7 @@ def _as_text(stacks: Sequence[InspectedStack], suffix: str, least: float) -> str
 def _chosen(stacks: Sequence[Stack], args: argparse.Namespace) -> Sequence[Stack]:
     """The stacks that ``--layer`` names."""
     if not stacks:
-        raise UserError(f"{args.checkpoint} has no nondeterministic stack attention, and no other stack")
+        raise UserError(f"{args.checkpoint} has no stack to show")
     if args.layer is None:
         return [stack for stack in stacks if stack.is_automaton] or stacks
     chosen = [stack for stack in stacks if args.layer in ("all", stack.layer)]

@@ -53,7 +53,7 @@ def check_sentences(args: argparse.Namespace) -> None:
         raise UserError("--line: expected --file or --split with it")
     if reads_many(args) and args.show not in OF_MANY:
         raise UserError(
-            f"--file and --split: give the line to show by --line, or --show {' or '.join(OF_MANY)} for many lines"
+            f"--file and --split: give the line to show by --line, or for stacks --show {' or '.join(OF_MANY)}"
         )
     if args.split is not None and args.data is None:
         raise UserError("--split: name the folder of the binarised data by --data")

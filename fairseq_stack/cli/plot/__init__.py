@@ -17,9 +17,9 @@ PLOTS = (accuracy, alphabets, lengths, syntax, table, training)
 SUMMARY = "draw and tabulate results"
 
 DESCRIPTION = """\
-Draw training runs and results of fairseq-stack evaluate-cfl and evaluate-
-transduction, or tabulate them. Only the files of results are read; no model is
-loaded. The same files give the same figure, byte for byte."""
+Draw training runs and results of evaluations, or tabulate them. Only the files
+of results are read; no model is loaded. The same files give the same figure,
+byte for byte."""
 
 EXAMPLE = """\
 example:

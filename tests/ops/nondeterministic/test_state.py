@@ -12,8 +12,10 @@ from tests.ops.nondeterministic.inputs import ARGUMENTS, initial_state, random_i
 
 
 @pytest.mark.usefixtures("columns")
-@pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (2, 3), (3, 1)])
-@pytest.mark.parametrize(("std", "masked"), [(0.1, 0), (1, 0), (20, 0), (60, 0), (1, 0.5), (30, 0.5)])
+@pytest.mark.parametrize(
+    ("std", "masked", "num_states", "num_symbols"),
+    [(0.1, 0, 1, 1), (1, 0, 2, 3), (20, 0, 3, 1), (60, 0, 2, 3), (1, 0.5, 2, 3), (30, 0.5, 3, 1)],
+)
 def test_steps_equal_the_whole_sequence(std: float, masked: float, num_states: int, num_symbols: int) -> None:
     for length in (1, 2, 11):
         inputs = random_inputs(3, length, num_states, num_symbols, std=std, masked=masked)

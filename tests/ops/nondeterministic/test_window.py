@@ -64,22 +64,6 @@ def joined(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     )
 
 
-def test_torch_func_and_compile() -> None:
-    inputs = [x.detach() for x in random_inputs(2, 6)]
-
-    def total(*inputs: Tensor) -> Tensor:
-        return weighted_sum(nondeterministic_stack(*inputs, window=3))
-
-    expected = torch.autograd.grad(total(*(x.requires_grad_() for x in inputs)), inputs)
-    inputs = [x.detach() for x in inputs]
-    for actual, wanted in zip(torch.func.grad(total, tuple(range(5)))(*inputs), expected, strict=True):
-        assert_normwise_close(actual, wanted, 1e-12)
-    several = [torch.stack([x, x + 0.1]) for x in inputs]
-    mapped = torch.func.vmap(lambda *inputs: nondeterministic_stack(*inputs, window=3))(*several)
-    for row in range(2):
-        assert_normwise_close(mapped[row], nondeterministic_stack(*(x[row] for x in several), window=3), 1e-12)
-
-
 @pytest.mark.usefixtures("columns")
 @pytest.mark.parametrize("length", [1, 7, 19])
 def test_a_window_of_all_steps_is_unlimited_memory(length: int) -> None:

@@ -59,18 +59,6 @@ def test_normalisation_comes_before_the_filters(tmp_path: Path) -> None:
     assert manifest_of(tmp_path / "raw")["dropped"]["train"] == {}
 
 
-def test_moses_punctuation(tmp_path: Path) -> None:
-    prefix = write_pairs(tmp_path / "c", [("„Ja“ , sagte er…", "“Yes”, he said…"), ("", "")])
-    prepare(options_for(prefix, moses=True, normalization="none"), tmp_path / "out")
-    from sacremoses import MosesPunctNormalizer
-
-    for language, line in (("de", "„Ja“ , sagte er…"), ("en", "“Yes”, he said…")):
-        expected = MosesPunctNormalizer(lang=language).normalize(line)
-        assert lines_of(tmp_path / "out" / "text" / f"test.{language}") == [expected, ""]
-        assert '"' in expected
-    assert "sacremoses" in manifest_of(tmp_path / "out")["versions"]
-
-
 def test_valid_and_test_are_whole_unless_filtered(tmp_path: Path) -> None:
     pairs = [("Ja .", "Yes ."), ("", "x"), (".", "."), ("a" * 20, "b"), ("c" * 30, "d" * 30)]
     prefix = write_pairs(tmp_path / "c", pairs)
