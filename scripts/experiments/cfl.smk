@@ -27,7 +27,7 @@ if PROTOCOL not in ("recipe", "paper"):
 PAPER = PROTOCOL == "paper"
 EPOCHS = int(setting("epochs", 200 if PAPER else globals().get("DEFAULT_EPOCHS", 60)))
 STRINGS = min(int(setting("limit", 10000)), 10000)
-SAMPLES = 1000
+SAMPLES = min(STRINGS, 1000)
 EPOCH_CHECKPOINTS = [] if is_yes("keep") else ["--no-epoch-checkpoints"]
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit")
 CORPORA, TRAINING, NEEDED = {}, {}, {}

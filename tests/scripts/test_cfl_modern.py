@@ -31,7 +31,7 @@ def test_models_have_equal_parameters(tmp_path: Path, server: Server) -> None:
 @pytest.mark.hostile
 def test_it_runs(tmp_path: Path, server: Server) -> None:
     """The rate is chosen by the validation data, and what is complete is not done again."""
-    settings: dict[str, Any] = {"languages": "dyck", "limit": 20, "samples": 5, "kinds": "deltastack", "seeds": 1}
+    settings: dict[str, Any] = {"languages": "dyck", "limit": 20, "kinds": "deltastack", "seeds": 1}
     experiment(server, "cfl_modern", tmp_path, rates="1e-2,1e-9", **settings)
     (path,) = tmp_path.glob("cfl-modern/*/table.md")
     number = r" +\d+\.\d\d\d \|"

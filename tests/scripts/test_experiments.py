@@ -163,7 +163,7 @@ def test_mistakes(tmp_path: Path, name: str, settings: dict[str, Any], message: 
 )
 def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server) -> None:
     """Restarts on tiny data are trained, scored, drawn and tabulated; to show fewer of them, none is trained again."""
-    settings: dict[str, Any] = {"languages": "dyck", "limit": 20, "samples": 5, "kinds": "lstm", "seeds": "1,2"}
+    settings: dict[str, Any] = {"languages": "dyck", "limit": 20, "kinds": "lstm", "seeds": "1,2"}
     settings |= {"rates": "0.01,0.001"} if name == "cfl_2020" else {}
     experiment(server, name, tmp_path, **settings)
     (folder,) = tmp_path.glob("*-20??/*")
