@@ -133,7 +133,7 @@ for seed in SEEDS:
         ]
         for task, metric in METRICS.items():
             run = f"{task}/updates-{UPDATES}-{TUNED}/{kind}-seed-{seed}"
-            RUNS.setdefault(f"{task}:{kind}", []).append(run)
+            RUNS.setdefault(f"{task.removesuffix(DATA_SUFFIX)}:{kind}", []).append(run)
             NEEDED[run] = [f"{pretrained}/trained"]
             parses = []
             if kind == "pushdown":

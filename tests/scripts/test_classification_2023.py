@@ -102,19 +102,19 @@ def test_the_papers_tasks_are_planned(tmp_path: Path, server: Server) -> None:
 @pytest.mark.parametrize("begins_as_gpt2", [False, True])
 def test_it_runs(tmp_path: Path, server: Server, begins_as_gpt2: bool) -> None:
     """All kinds learn from trees and are tuned; only Pushdown Layers need parses of the prompts."""
-    settings: dict[str, Any] = {"trees": write_trees(tmp_path / "trees"), "seeds": 1, "updates": 2, "beam": 2}
+    settings: dict[str, Any] = {"trees": write_trees(tmp_path / "trees"), "seeds": 1, "updates": 2}
     settings |= {"agreement": write_agreement(tmp_path / "agreement"), "batch": 8}
     if begins_as_gpt2:
         save_tokenizer(tmp_path / "gpt2", " ".join(TREES) + " Sentence: Number: singular plural executed in fifty")
         save_gpt2(tmp_path / "gpt2", n_layer=2, n_positions=128)
         settings["gpt2"] = tmp_path / "gpt2"
     experiment(server, "classification_2023", tmp_path / "out", **settings)
-    (path,) = (tmp_path / "out" / "classification").glob("*/table.md")
+    (path,) = (tmp_path / "out" / "classification").glob("*/agreement*.md")
     table = path.read_text(encoding="utf-8")
     for kind in ("base", "pushdown", "nd"):
         for split, prompts in {"valid": 2, "test": 2, "nonce": 1}.items():
             row = rf"^\| agreement \| +{kind} \| +{split} \| +{prompts} \| +\d+\.\d \| +\d+\.\d \| +-?\d+\.\d \|"
             assert re.search(row, table, re.MULTILINE), table
-    assert [path.name for path in (tmp_path / "out" / "trees" / "updates-2").glob("*/parses-agreement")] == [
-        "parses-agreement"
-    ]
+    suffix = "-gpt2" if begins_as_gpt2 else ""
+    parses = (tmp_path / "out" / f"trees{suffix}" / "updates-2").glob("*/parses-agreement*")
+    assert {path.name for path in parses if path.is_dir()} == {f"parses-agreement{suffix}{x}" for x in ("", "-nonce")}
