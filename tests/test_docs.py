@@ -110,7 +110,7 @@ RUN_TOGETHER = [
             (re.compile(r'"train": 4000, "valid": 200, "test": 200'), '"train": 50, "valid": 10, "test": 10'),
             ONE_EPOCH,
         ),
-        (r"^\d+\.\d%( (push|replace|pop)){9}$", r"^0\.\d{3} .*sees.*$"),
+        (r"^\d+\.\d%( (push|replace|pop)){21}$", r"^0\.\d{3} .*sees.*$"),
         (
             *(f"{name}.png" for name in ("runs", "operations", "sup", "readings", "tape", "tree", "verb")),
             *("line.svg", "means.tsv", "numbers.json", "transitions.tsv", "parses.txt", "parse.json"),

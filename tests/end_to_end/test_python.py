@@ -61,7 +61,7 @@ def test_an_ensemble_of_language_models_averages_probabilities(handed_on: Path) 
     for model in both:
         hub.models = torch.nn.ModuleList([model])
         alone.append(hub.log_probabilities(targets).exp())
-    assert not torch.allclose(*alone, atol=0.01)
+    assert not torch.allclose(alone[0], alone[1], atol=0.01)
     assert torch.allclose(together.exp(), (alone[0] + alone[1]) / 2, atol=1e-6)
 
 
