@@ -90,8 +90,8 @@ class SuperpositionStackAttention(StackAttention):
         weights, values = self.arguments(actions, values)
         batch_size, length, _ = values.shape
         begins = length > 0 and state.elements.shape[:2] == (batch_size, 0) and state.marks is None
-        looks = not (torch.compiler.is_compiling() or is_transformed(weights, values))  # whether numbers may decide
-        if not (begins and looks and bool(weights.isfinite().all() & values.isfinite().all())):
+        is_eager = not (torch.compiler.is_compiling() or is_transformed(weights, values))
+        if not (begins and is_eager and bool(weights.isfinite().all() & values.isfinite().all())):
             return super().extend_readings(actions, values, state)
         # Pops bring the elements of the last stack to the top, one after the other.
         height = length if self.depth_limit is None else min(length, self.depth_limit)
