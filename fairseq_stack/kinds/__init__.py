@@ -3,7 +3,7 @@
 Begin with :class:`.kind.Kind`, which is all that the rest of the project knows about a kind: models build its sublayer,
 layer lists (:mod:`.layer_list`) and tables spell it, ``fairseq-stack doctor`` and the benchmark take its op. What only
 its sublayer can know, how it is initialised, inspected and measured, are methods of
-:class:`fairseq_stack.modules.StatefulAttention`. :mod:`.register` has our kinds, and takes those of packages of users:
+:class:`fairseq_stack.modules.StatefulAttention`. :mod:`.register` has our kinds, and takes kinds of users' packages:
 whatever iterates over :func:`.register.kinds` also finds them.
 
 It imports torch, ``ops``, ``modules`` and ``errors``.

@@ -47,8 +47,12 @@ def test_the_table(language_model: Path, tmp_path: Path, capsys: pytest.CaptureF
     with (tmp_path / "text").open() as file:
         kept = os.dup(0)
         os.dup2(file.fileno(), 0)  # standard input
-    assert cli.main(["surprisal", str(language_model.parent / "checkpoint_last.pt"), "--unit", "nats", "--end"]) == 0
-    os.dup2(kept, 0)
+    try:
+        code = cli.main(["surprisal", str(language_model.parent / "checkpoint_last.pt"), "--unit", "nats", "--end"])
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+    assert code == 0
     nats = tab_separated(capsys.readouterr().out)
     assert nats[0][4] == "surprisal_nats"
     assert [row[2] for row in nats[1:]] == ["a", "b", "</s>", "</s>", "zebra", "d", "</s>"]

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,14 @@ def test_folders_that_cannot_be_used(what: str, message: str, gpt2: Path, tmp_pa
     with pytest.raises(UserError, match=f"{folder}.* {message}") as caught:
         HuggingFaceLanguageModel(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_an_export_without_its_tokenizer(tmp_path: Path) -> None:
+    folder = shutil.copytree(
+        EXAMPLES.parent / "huggingface/tf-nd-dyck", tmp_path / "copy", ignore=shutil.ignore_patterns("token*")
+    )
+    with pytest.raises(UserError, match=f"{folder}.*: the tokenizer has no files; expected tokenizer.json"):
+        HuggingFaceLanguageModel(folder)
 
 
 def test_sentences_that_do_not_fit(gpt2: Path, exported: Any) -> None:

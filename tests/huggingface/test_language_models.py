@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,15 @@ def test_continuing_a_generation(model: Any) -> None:
         first.sequences, attention_mask=ones, max_new_tokens=4, do_sample=False, eos_token_id=None, **{name: cache}
     )
     assert torch.equal(rest, once)
+
+
+def test_the_readme_names_the_end(model: Any) -> None:
+    """Of a stream it is the word <eos>."""
+    end = model.tokenizer().eos_token
+    text = (model.folder / "README.md").read_text(encoding="utf-8")
+    assert f"`{end}` begins and ends every text" in text
+    (prompt,) = re.findall(r"tokenizer\(\['(.*)'\]", text)
+    assert end not in prompt.split()
 
 
 @torch.no_grad()

@@ -28,7 +28,7 @@ def fields(actual: Step | tuple[Tensor, Step]) -> dict[str, Tensor]:
     return outputs | {name: x for name, x in every._asdict().items() if x is not None}
 
 
-@pytest.mark.parametrize(("controller", "pushed"), zip(CELLS, cycle(neural_stack.PUSHED)))
+@pytest.mark.parametrize(("controller", "pushed"), [*zip(CELLS, cycle(neural_stack.PUSHED), strict=False)])
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("kind", [NeuralStack, BufferedNeuralStack])
 def test_values_and_gradients_are_those_of_the_steps(

@@ -100,6 +100,18 @@ def test_the_caller_may_overwrite_what_was_passed(way: Way) -> None:
 
 
 @pytest.mark.parametrize("name", STACKS)
+def test_default_device(name: str) -> None:
+    """States stay where their inputs are."""
+    stack = STACKS[name]
+    inputs = [x.detach() for x in stack.random_inputs(2, 3, 3)]
+    state = stack.begin(inputs)
+    with torch.device("meta"):
+        reading, after = stack.step_through(inputs[: stack.num_stepped], state)
+        again, _ = stack.step_through(inputs[: stack.num_stepped], after.reorder(torch.tensor([1, 0], device="cpu")))
+    assert reading.device == again.device == torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", STACKS)
 def test_default_dtype(name: str) -> None:
     stack = STACKS[name]
     for dtype in (torch.float32, torch.float64):
