@@ -70,6 +70,7 @@ OUT_OF_RANGE: list[tuple[str, dict[str, Any], str]] = [
     ("copy", {"max_length": 6}, "--mean-length must be from 1 to 6, the range of lengths, got 10"),
     ("copy", {"std_length": math.nan}, "--std-length must be from 0 to 10000, got nan"),
     ("formula", {"depth": 101}, "--depth must be at most 100, got 101"),
+    ("formula", {"task": "parenthesis", "depth": 21}, "--depth must be at most 20, got 21"),
     ("questions", {"task": "passives"}, "--task must be one of question-formation, tense-reinflection, got 'passives'"),
     ("questions", {"weights": "mine"}, "--weights must be one of released, grammar, got 'mine'"),
 ]

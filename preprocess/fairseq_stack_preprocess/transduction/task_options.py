@@ -13,7 +13,6 @@ from .tasks import TASKS, Settings, Task
 CORPUS = "transduction"
 
 GREATEST_LENGTH = 10_000
-GREATEST_DEPTH = 100
 GREATEST_SYMBOLS = 10_000
 
 AUTHORS, DRAWN = "authors", "drawn"
@@ -80,8 +79,8 @@ class Options:
             self._set_default("test_seed", 0)
             for name, value in task.test.items():
                 self._set_default(f"test_{name}", value)
-            _check_settings("--test-", self.settings("test"), task.least_length)
-        _check_settings("--", self.settings("train"), task.least_length)
+            _check_settings("--test-", self.settings("test"), task)
+        _check_settings("--", self.settings("train"), task)
 
     def _set_default(self, name: str, value: object) -> None:
         if getattr(self, name) is None:
@@ -126,16 +125,16 @@ class Options:
         return settings if self.symbols is None else {**settings, "symbols": self.symbols}
 
 
-def _check_settings(prefix: str, settings: Settings, least_length: int) -> None:
+def _check_settings(prefix: str, settings: Settings, task: Task) -> None:
     """Raise PrepareError if a setting is out of range."""
     if "depth" in settings:
         require_at_least(f"{prefix}depth", int(settings["depth"]), 1)
-        require_at_most(f"{prefix}depth", int(settings["depth"]), GREATEST_DEPTH)
+        require_at_most(f"{prefix}depth", int(settings["depth"]), task.greatest_depth)
     if "symbols" in settings:
         require_at_least("--symbols", int(settings["symbols"]), 2)
         require_at_most("--symbols", int(settings["symbols"]), GREATEST_SYMBOLS)
     if "min_length" in settings:
-        _check_lengths(prefix, settings, least_length)
+        _check_lengths(prefix, settings, task.least_length)
 
 
 def _check_lengths(prefix: str, settings: Mapping[str, float], least_length: int) -> None:

@@ -30,6 +30,7 @@ class Task:
         repeats: whether a drawn test set may have a string twice, as two of the authors' have.
         test_size: number of pairs in test.
         least_length: strings cannot be shorter.
+        greatest_depth: derivations cannot be deeper; to draw a string takes time that grows with its ambiguity.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Task:
     repeats: bool = False
     test_size: int = 1000
     least_length: int = 1
+    greatest_depth: int = 100
 
 
 def _of_lengths(
@@ -85,7 +87,9 @@ def _settings(lengths: Lengths) -> Settings:
     return settings
 
 
-def _of_grammar(name: str, form: str, task: GrammarTask, depth: int, test_depth: int, *, repeats: bool) -> Task:
+def _of_grammar(
+    name: str, form: str, task: GrammarTask, depth: int, test_depth: int, *, repeats: bool, greatest_depth: int = 100
+) -> Task:
     """A task on strings of a grammar: train is uniform over strings, test over derivations."""
     return Task(
         name,
@@ -95,6 +99,7 @@ def _of_grammar(name: str, form: str, task: GrammarTask, depth: int, test_depth:
         lambda settings: task.strings(int(settings["depth"])),
         lambda settings: task.trees(int(settings["depth"])),
         repeats=repeats,
+        greatest_depth=greatest_depth,
     )
 
 
@@ -113,7 +118,9 @@ TASKS = {
         _of_lengths("reversal", "w, blanks -> blanks, w reversed", strings.reversal, _SHORT, _LONG, symbols=2),
         _of_lengths("xor", "bits -> XOR of the bits so far", strings.xor, *_BITS),
         _of_lengths("delayed_xor", "bits -> XOR of the bits before", strings.delayed_xor, *_BITS),
-        _of_grammar("parenthesis", "brackets -> the next symbol", PARENTHESIS_TASK, 6, 12, repeats=True),
+        _of_grammar(
+            "parenthesis", "brackets -> the next symbol", PARENTHESIS_TASK, 6, 12, repeats=True, greatest_depth=20
+        ),
         _of_grammar("formula", "Boolean formula -> value so far", FORMULA_TASK, 6, 7, repeats=False),
         _of_grammar("agreement", "sentence -> the next word", AGREEMENT_TASK, 16, 32, repeats=True),
         _of_lengths("copy", "w -> w", strings.copy, _SHORT, _LONG, symbols=2),
