@@ -78,5 +78,5 @@ def run(args: argparse.Namespace) -> int:
     for row in table:
         print(*row, sep="\t")
     if unknown:
-        say(f"unknown words: {unknown:,} (is_unk is 1; the model reads <unk> for such a word)")
+        say(f"unknown words: {unknown:,} (is_unk is 1)")
     return 0

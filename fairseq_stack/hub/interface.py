@@ -47,7 +47,8 @@ class Hub(GeneratorHubInterface):
         super().__init__(cfg, task, models)
         languages = (getattr(task.cfg, "source_lang", None), getattr(task.cfg, "target_lang", None))
         self.companions = companions
-        self._pieces = [pieces_of(companions, language) if self.bpe is None else None for language in languages]
+        sides = zip(languages, (self.src_dict, self.tgt_dict), strict=True)
+        self._pieces = [pieces_of(companions, *side) if self.bpe is None else None for side in sides]
         self.eval()
 
     @property
@@ -196,8 +197,10 @@ class LanguageModelHub(Hub):
         dictionary = self.tgt_dict
         special = {"pad": dictionary.pad(), "end": dictionary.eos(), "unknown": dictionary.unk()}
         pieces = self._pieces[1]
-        mark, of_first = (WORD_MARK, True) if pieces is None else (pieces.word_mark, pieces.marks_first_word)
-        return Vocabulary(dictionary.symbols, **special, word_mark=mark, marks_first_word=of_first)
+        if pieces is None:
+            return Vocabulary(dictionary.symbols, **special, word_mark=WORD_MARK)
+        mark, of_first, classes = pieces.word_mark, pieces.marks_first_word, pieces.classes
+        return Vocabulary(dictionary.symbols, **special, word_mark=mark, marks_first_word=of_first, classes=classes)
 
     def as_language_model(self) -> LanguageModelHub:
         """The hub itself. Raises UserError if its strings begin with ``<s>``."""

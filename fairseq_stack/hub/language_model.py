@@ -23,6 +23,7 @@ class Vocabulary:
         unknown: the index of the unknown token, or None.
         word_mark: how the first token of a word begins, where tokens are pieces of words.
         marks_first_word: whether the first word of a sentence has the mark as well.
+        classes: the indices of the classes of unknown words, if the data of the model have such classes.
     """
 
     symbols: Sequence[str]
@@ -31,6 +32,11 @@ class Vocabulary:
     unknown: int | None
     word_mark: str
     marks_first_word: bool = True
+    classes: frozenset[int] = frozenset()
+
+    def unknowns(self) -> list[int]:
+        """The indices of the tokens that stand for words that the model does not know."""
+        return [*([] if self.unknown is None else [self.unknown]), *self.classes]
 
     def beginnings(self) -> list[int]:
         """The indices of the tokens with the mark of words."""
@@ -167,9 +173,9 @@ def _predicts_unknown(model: LanguageModel) -> bool:
 
 def _words(text: str, pieces: list[str], vocabulary: Vocabulary, number: int) -> tuple[list[str], list[int]]:
     """The words of a sentence, and where the first piece of each is."""
-    if vocabulary.are_words(pieces):
-        return pieces, list(range(len(pieces)))
     words = text.split()
+    if vocabulary.are_words(pieces):
+        return words if vocabulary.classes else pieces, list(range(len(pieces)))
     starts = [place for place, piece in enumerate(pieces) if place == 0 or piece.startswith(vocabulary.word_mark)]
     if len(words) != len(starts):
         raise UserError(

@@ -33,7 +33,7 @@ class Word:
         text: the word, or ``</s>`` for the end of the sentence.
         num_tokens: number of its tokens.
         surprisal: -log p(word | the words before it), in nats.
-        is_unknown: whether one of its tokens is ``<unk>`` to the model.
+        is_unknown: whether one of its tokens is ``<unk>`` or a class of unknown words to the model.
     """
 
     text: str
@@ -142,7 +142,7 @@ def _words(vocabulary: Vocabulary, sentence: CutSentence, scores: Scores) -> lis
     of_words = -np.add.reduceat(log_probs[:length], starts)
     if ends is not None:
         of_words -= np.diff(ends[starts], append=0.0)  # the end of a sentence is followed by nothing
-    is_unknown = np.logical_or.reduceat(sentence.tokens.numpy() == vocabulary.unknown, starts)
+    is_unknown = np.logical_or.reduceat(np.isin(sentence.tokens.numpy(), vocabulary.unknowns()), starts)
     sizes = np.diff(sentence.starts)
     words = list(map(Word, sentence.words, sizes.tolist(), of_words.tolist(), is_unknown.tolist()))
     for word in words:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
@@ -17,6 +17,11 @@ from fairseq_stack_preprocess.mt.split_text import normalizer
 from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATION
 from fairseq_stack_preprocess.text.byte_pieces import ByteEncoder
 from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank, read_model
+from fairseq_stack_preprocess.trees.tokens import has_classes
+from fairseq_stack_preprocess.trees.word_classes import UNKNOWN, known_or_class
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
 
 Tokenize = Callable[[str], str]
 """Turns a sentence into tokens separated by spaces."""
@@ -31,20 +36,23 @@ class Pieces:
         join: turns these into the sentence.
         word_mark: how the first piece of a word begins.
         marks_first_word: whether the first word of a sentence has the mark as well.
+        classes: the indices of tokens that are classes of unknown words.
     """
 
     cut: Tokenize
     join: Tokenize
     word_mark: str = WORD_MARK
     marks_first_word: bool = True
+    classes: frozenset[int] = frozenset()
 
 
-def pieces_of(companions: Mapping[str, Path], language: str | None) -> Pieces | None:
-    """The pieces of a language, or None if its tokens are words: no model of pieces is among the companions.
+def pieces_of(companions: Mapping[str, Path], language: str | None, dictionary: Dictionary) -> Pieces | None:
+    """The pieces of a language, or its words with classes for rare ones; None if its tokens are words as written.
 
     Args:
         companions: what lies next to a checkpoint.
         language: a language of a translation model; None for a language model.
+        dictionary: of the language.
 
     Raises:
         UserError: a companion cannot be used.
@@ -54,7 +62,20 @@ def pieces_of(companions: Mapping[str, Path], language: str | None) -> Pieces | 
         return Pieces(piece_tokenizer(path, companions.get(MANIFEST), language), joined)
     if language is None and TOKENIZER_NAME in companions:
         return _pieces_of_bytes(companions[TOKENIZER_NAME])
+    try:
+        if MANIFEST in companions and has_classes(companions[MANIFEST]):
+            return _words_or_classes(dictionary)
+    except PrepareError as error:
+        raise UserError(str(error)) from error
     return None
+
+
+def _words_or_classes(dictionary: Dictionary) -> Pieces:
+    def cut(sentence: str) -> str:
+        return " ".join(known_or_class(word, dictionary) for word in sentence.split())
+
+    classes = (index for index, symbol in enumerate(dictionary.symbols) if symbol.startswith(UNKNOWN))
+    return Pieces(cut, str, classes=frozenset(classes))
 
 
 def _pieces_of_bytes(path: Path) -> Pieces:

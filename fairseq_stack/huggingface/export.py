@@ -66,7 +66,8 @@ def export(hub: Hub, folder: Path) -> None:
             save_tokenizer(hub, hub.tgt_dict, hub.task.cfg.target_lang, unfinished / TARGET_TOKENIZER, begins=False)
         ends = hub.tgt_dict.eos()
         words = [index for index in range(len(SPECIAL_SYMBOLS), len(hub.src_dict)) if index != ends]
-        text = readme(folder.name, model, tokenizer.decode(words[:3]), hub.tgt_dict[ends])
+        classes = [hub.tgt_dict[index] for index in sorted(hub.vocabulary.classes)[:3]] if is_language_model else []
+        text = readme(folder.name, model, tokenizer.decode(words[:3]), hub.tgt_dict[ends], classes)
         (unfinished / "README.md").write_text(text, encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 _README = """\
@@ -39,6 +40,11 @@ _NOTES = """\
   other penalties, transformers divides by the length of the continuation, and fairseq by the length of the text.
 """
 
+_CLASSES = """\
+- In the training text, rare words are classes, such as `{classes}`. The tokenizer reads a word that the
+  dictionary lacks as `<unk>`, which the model has never seen: write the class of the word instead.
+"""
+
 _TRANSLATION = """\
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -56,7 +62,7 @@ _TRANSLATION_NOTES = """\
 """
 
 
-def readme(name: str, model: Any, text: str, end: str) -> str:
+def readme(name: str, model: Any, text: str, end: str, classes: Sequence[str] = ()) -> str:
     """The README of a folder.
 
     Args:
@@ -64,6 +70,7 @@ def readme(name: str, model: Any, text: str, end: str) -> str:
         model: of :mod:`.modeling` or :mod:`.seq2seq`.
         text: an example of what the model reads.
         end: the token that ends a text.
+        classes: examples of classes of rare words, if the training text has such classes.
     """
     config, translates = model.config, model.config.is_encoder_decoder
     code, notes = (_TRANSLATION, _TRANSLATION_NOTES) if translates else (_LANGUAGE_MODEL, _NOTES)
@@ -79,5 +86,5 @@ def readme(name: str, model: Any, text: str, end: str) -> str:
         layers=layers,
         parameters=model.num_parameters(),
         code=code.format(name=name, text=text),
-        notes=notes.format(end=end),
+        notes=notes.format(end=end) + (_CLASSES.format(classes="`, `".join(classes)) if classes else ""),
     )

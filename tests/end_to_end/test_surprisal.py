@@ -34,7 +34,7 @@ def test_the_table(language_model: Path, tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "text").write_text("a b\n\nzebra d\n")
     assert cli.main(["surprisal", str(language_model), str(tmp_path / "text")]) == 0
     printed = capsys.readouterr()
-    assert "unknown words: 1 (is_unk is 1; the model reads <unk> for such a word)\n" in printed.err
+    assert "unknown words: 1 (is_unk is 1)\n" in printed.err
     bits = tab_separated(printed.out)
     assert bits[0] == ["sentence", "word_id", "word", "n_tokens", "surprisal_bits", "is_unk"]
     assert [row[:4] + row[5:] for row in bits[1:]] == [
@@ -58,6 +58,18 @@ def test_the_table(language_model: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert [row[2] for row in nats[1:]] == ["a", "b", "</s>", "</s>", "zebra", "d", "</s>"]
     same = [float(row[4]) / math.log(2) for row in nats[1:] if row[2] != "</s>"]
     assert same == pytest.approx([float(row[4]) for row in bits[1:]], abs=2e-6)
+
+
+def test_rare_words_are_read_as_their_classes(tmp_path: Path) -> None:
+    (tmp_path / "trees").write_text("(S (DT the) (NN cat) (VB runs))\n(S (DT the) (NN cat) (VB sleeps) (RB loudly))\n")
+    splits = [option for split in ("train", "valid", "test") for option in (f"--{split}", str(tmp_path / "trees"))]
+    assert cli.main(["prepare", "treebank", str(tmp_path / "data"), *splits]) == 0
+    run("train", tmp_path / "data" / "data-bin", *LANGUAGE_MODEL, *TRAINING, "--save-dir", tmp_path)
+    hub = hub_of(tmp_path / "checkpoint_last.pt")
+    words, as_classes = surprisals(hub, ["the zebra runs slowly", "the UNK-LC UNK-LC-s UNK-LC-ly"])
+    assert [word.text for word in words] == ["the", "zebra", "runs", "slowly", "</s>"]
+    assert [word.is_unknown for word in words] == [False, True, True, True, False]
+    assert [word.surprisal for word in words] == [word.surprisal for word in as_classes]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fairseq.data import Dictionary
 
 from fairseq_stack.companions import companions_of_data
 from fairseq_stack.hub.text import pieces_of
@@ -25,7 +26,7 @@ def test_pieces_are_those_of_the_corpus(tmp_path: Path, normalization: str, mose
     prepare(options, tmp_path / "corpus")
     companions = companions_of_data(tmp_path / "corpus" / "data-bin")
     for side, language in enumerate(("de", "en")):
-        model = pieces_of(companions, language)
+        model = pieces_of(companions, language, Dictionary())
         assert model is not None
         pieces = lines_of(tmp_path / "corpus" / "pieces" / f"train.{language}")
         assert [model.cut(pair[side]) for pair in PAIRS] == pieces
@@ -36,7 +37,7 @@ def test_pieces_are_those_of_the_corpus(tmp_path: Path, normalization: str, mose
 def test_pieces_of_gpt2(tmp_path: Path) -> None:
     """The first word has no mark; blanks between words are one blank each, and every text comes back."""
     save_tokenizer(tmp_path, "the cat sat on the mat, the naïve cat did not")
-    model = pieces_of({"tokenizer.json": tmp_path / "tokenizer.json"}, None)
+    model = pieces_of({"tokenizer.json": tmp_path / "tokenizer.json"}, None, Dictionary())
     assert model is not None and not model.marks_first_word
     sentence = "naïve \u2009cats: ĠĠ don't ▁ sit"
     pieces = model.cut(f" {sentence}  ")
@@ -45,4 +46,5 @@ def test_pieces_of_gpt2(tmp_path: Path) -> None:
 
 
 def test_no_model_no_pieces(tmp_path: Path) -> None:
-    assert pieces_of({}, "de") is pieces_of({"sentencepiece.en.model": tmp_path}, "de") is None
+    assert pieces_of({}, "de", Dictionary()) is None
+    assert pieces_of({"sentencepiece.en.model": tmp_path}, "de", Dictionary()) is None

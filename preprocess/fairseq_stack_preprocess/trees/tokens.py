@@ -62,7 +62,7 @@ def tokens_of(folder: Path) -> Tokens:
     if tokenizer.is_file():
         of_gpt2 = GPT2Cutter(read_tokenizer(root, "--like"))
         return Tokens(of_gpt2.cut, path, symbols, (tokenizer,), ("tokenizers",))
-    return Tokens(_words(symbols, _has_classes(root / MANIFEST_NAME)), path, symbols)
+    return Tokens(_words(symbols, has_classes(root / MANIFEST_NAME)), path, symbols)
 
 
 def _words(symbols: frozenset[str], has_classes: bool) -> Cut:
@@ -74,9 +74,13 @@ def _words(symbols: frozenset[str], has_classes: bool) -> Cut:
     return cut
 
 
-def _has_classes(manifest: Path) -> bool:
-    """Whether rare words of the corpus are classes."""
+def has_classes(manifest: Path) -> bool:
+    """Whether rare words of a corpus are classes, by its manifest; PrepareError if that is damaged."""
     if not manifest.is_file():
         return False
-    content = json.loads(manifest.read_text(encoding="utf-8"))
-    return content["corpus"] in ("ptb", "treebank") and content["options"].get("rare_words") != "keep"
+    try:
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        corpus, options = content["corpus"], content["options"]
+        return corpus == "ptb" or (corpus == "treebank" and options["rare_words"] != "keep")
+    except (KeyError, TypeError, ValueError) as error:
+        raise PrepareError(f"{manifest} is not a file of fairseq-stack prepare: {error!r}") from error
