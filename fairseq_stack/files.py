@@ -34,6 +34,20 @@ def read_lines(path: Path) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
+def read_columns(*paths: Path) -> list[list[str]]:
+    """The lines of files that have a line each for the same things.
+
+    Raises:
+        UserError: one is not UTF-8, or has another number of lines than the first one.
+        OSError: one cannot be read.
+    """
+    columns = [read_lines(path) for path in paths]
+    for path, column in zip(paths, columns, strict=True):
+        if len(column) != len(columns[0]):
+            raise UserError(f"{path} has {len(column):,} lines; expected {len(columns[0]):,}, as {paths[0]} has")
+    return columns
+
+
 def _read(path: Path, newline: str | None) -> str:
     try:
         with open(path, encoding="utf-8-sig", newline=newline) as file:

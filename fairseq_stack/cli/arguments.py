@@ -8,6 +8,9 @@ from typing import Any, NoReturn
 
 from fairseq_stack_preprocess.errors import require_at_least, require_at_most
 
+GREATEST_BEAM = 10_000
+"""The maximum number of parses kept for a sentence."""
+
 USER_ERROR = 2
 """Exit code after a mistake of the user."""
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.cfl_result import (
     CFLResult,
     Samples,
@@ -66,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
     corpus = read_cfl_corpus(args.data)
     strings = corpus.read(args.split)
+    if args.show_samples > args.samples:
+        raise UserError(f"--show-samples {args.show_samples}: expected at most the number of --samples, {args.samples}")
     sample_length = args.sample_length or round(MARGIN * corpus.greatest_length)
     hub = load_checkpoint(args, corpus.dictionaries)
     from fairseq_stack.hub.strings import draw_strings

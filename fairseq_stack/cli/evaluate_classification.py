@@ -100,6 +100,8 @@ def _predicted(
         raise UserError(f"{args.checkpoint}: expected one model that was trained with --task prompt_classification")
     require_same_task(checkpoints_at(args.checkpoint)[0], corpus.folder / DATA_BIN)
     if args.attachments is not None:
+        if not task.has_parses:
+            raise UserError("--attachments: the model reads no parses; leave it out")
         task.args.attachments = str(args.attachments)
     task.load_dataset(args.split)
     dataset: Any = task.datasets[args.split]

@@ -20,7 +20,7 @@ from fairseq_stack.evaluation.pushdown import (
 from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack_preprocess.progress import progress
 
-from .arguments import add_number
+from .arguments import GREATEST_BEAM, add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
 from .evaluation import add_intervals, add_outputs, add_split, intervals_of, report, require_outputs
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fairseq_stack.evaluation.pushdown import ScoredParse
     from fairseq_stack.hub.interface import LanguageModelHub
 
-BEAM, GREATEST_BEAM = 10, 10_000
+BEAM = 10
 
 SUMMARY = "score a syntactic language model, and its parses"
 

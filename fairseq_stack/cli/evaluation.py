@@ -27,12 +27,12 @@ def require_outputs(args: argparse.Namespace) -> None:
 
 
 def report(args: argparse.Namespace, result: Result, rows: Sequence[Row], lines: Sequence[str] = ()) -> int:
-    """Print a result, further lines and the signature, write ``--json``, and the rows of ``--csv``; the exit code."""
-    print("\n".join([*result.lines(), *lines, "", result.signature]))
+    """Write ``--json``, and the rows of ``--csv``, print a result, further lines and the signature; the exit code."""
     if args.json is not None:
         result.write(args.json)
     if args.csv is not None:
         write_rows(args.csv, rows)
+    print("\n".join([*result.lines(), *lines, "", result.signature]))
     return 0
 
 

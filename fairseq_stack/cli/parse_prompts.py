@@ -10,9 +10,9 @@ from fairseq_stack.files import require_writable, written_whole
 from fairseq_stack_preprocess.layout import DATA_BIN, SUFFIX
 from fairseq_stack_preprocess.progress import progress
 
-from .arguments import add_number
+from .arguments import GREATEST_BEAM, add_number
 from .checkpoint import add_checkpoint, add_device, load_checkpoint, on_device
-from .evaluate_pushdown import BEAM, GREATEST_BEAM
+from .evaluate_pushdown import BEAM
 
 SUMMARY = "parse prompts for classification by a model that parses"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_stack_preprocess.text.penn import penn_splitter
 
-from .arguments import add_number
+from .arguments import GREATEST_BEAM, add_number
 from .checkpoint import add_device
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_scoring(parser: argparse.ArgumentParser) -> None:
     """Declare the beam of parses, the sizes of batches and ``--cpu``."""
     kept = "for models that parse: number of parses kept per sentence, whose probabilities are summed"
-    add_number(parser, "--beam", f"{kept} (default: 50)", least=1)
+    add_number(parser, "--beam", f"{kept} (default: 50)", least=1, most=GREATEST_BEAM)
     add_number(parser, "--batch-size", "maximum number of sentences at a time (default: no limit)", least=1)
     add_number(
         parser,

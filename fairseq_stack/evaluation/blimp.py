@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import operator
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +57,8 @@ class Scored:
 
     @property
     def is_tie(self) -> bool:
-        """Whether the sentences are equally probable."""
-        return self.good == self.bad
+        """Whether the sentences are equally probable, up to rounding, which depends on what is in a batch."""
+        return math.isclose(self.good, self.bad, rel_tol=0, abs_tol=1e-5)
 
     def row(self) -> Row:
         """The pair and its scores, for a CSV file."""
@@ -74,7 +75,7 @@ class Accuracy:
         pairs: number of pairs.
         unknown: share of the pairs with a word that the model does not know.
         ties: share of the pairs whose sentences are equally probable, mostly because they differ in unknown words only.
-        accuracy: the mean over paradigms, with its bootstrap interval over pairs; a tie counts one half.
+        accuracy: the mean over paradigms, with its bootstrap interval over the pairs of each; a tie counts one half.
     """
 
     name: str
@@ -161,11 +162,8 @@ def accuracies(
 
 
 def _accuracy(name: str, pairs: Sequence[Scored], intervals: Intervals, stream: int) -> Accuracy:
-    sizes = Counter(scored.pair.paradigm for scored in pairs)
-    # Each paradigm has the same weight, whatever its size.
-    right = [
-        len(pairs) / (len(sizes) * sizes[scored.pair.paradigm]) * (0.5 if scored.is_tie else scored.good > scored.bad)
-        for scored in pairs
-    ]
+    right = defaultdict(list)
+    for scored in pairs:
+        right[scored.pair.paradigm].append(0.5 if scored.is_tie else float(scored.good > scored.bad))
     unknown, ties = (sum(flags) / len(pairs) for flags in zip(*((x.unknown, x.is_tie) for x in pairs), strict=True))
-    return Accuracy(name, len(pairs), unknown, ties, intervals.of_rate(right, [1] * len(pairs), stream))
+    return Accuracy(name, len(pairs), unknown, ties, intervals.of_mean_of_groups(list(right.values()), stream))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_lines
+from fairseq_stack.files import read_columns
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
@@ -17,7 +17,6 @@ from fairseq_stack_preprocess.cfl.languages import Language, Parameters, Word
 from fairseq_stack_preprocess.cfl.recognisers import recogniser_of
 from fairseq_stack_preprocess.layout import MANIFEST_NAME, SUFFIX, TEXT
 from fairseq_stack_preprocess.text.notation import read_grammar
-from fairseq_stack_preprocess.text.numbers import read_numbers
 
 from .manifest import corpus_at, read_manifest
 from .results import sha_of
@@ -75,11 +74,21 @@ class CFLCorpus:
         if not path.is_file():
             known = sorted(path.stem for path in (self.folder / TEXT).glob("*.logp"))
             raise UserError(f"{self.folder} has no split {split!r}; it has {', '.join(known) or 'none'}")
-        lines = read_lines(path)
-        costs, log_probabilities = (read_numbers(path.with_suffix(suffix), float) for suffix in (".nll", ".logp"))
+        paths = [path, *map(path.with_suffix, (".nll", ".logp"))]
+        lines, *columns = read_columns(*paths)
+        if not all(map(str.strip, lines)):
+            raise UserError(f"{path}: expected a string in each line, got an empty one")
+        costs, log_probabilities = map(_numbers, paths[1:], columns)
         strings = [tuple(line.split()) for line in lines]
         given_length = [-value for value in log_probabilities]
         return CFLStrings(split, strings, costs, given_length, sha_of((lines, costs, log_probabilities)))
+
+
+def _numbers(path: Path, lines: Sequence[str]) -> list[float]:
+    try:
+        return list(map(float, lines))
+    except ValueError as error:
+        raise UserError(f"{path}: expected numbers: {error}") from error
 
 
 def read_cfl_corpus(folder: Path) -> CFLCorpus:
@@ -97,7 +106,7 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
         raise UserError(
             f"{folder} has no probabilities of strings: score models on it with fairseq-stack evaluate-pushdown"
         )
-    if manifest.get("corpus") != cfl.CORPUS:
+    if manifest.get("corpus") != cfl.CORPUS or "options" not in manifest:
         raise UserError(
             f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"
         )

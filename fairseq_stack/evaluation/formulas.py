@@ -21,8 +21,12 @@ Surprisals = Mapping[str, Mapping[int, float]]
 _REGION = re.compile(r"\(\s*(\d+)\s*;\s*%([^%]+)%\s*\)")
 _PYTHON = str.maketrans({"[": "(", "]": ")", "&": " and ", "|": " or ", "=": "=="})
 _OPERATORS: Mapping[type[ast.AST], Callable[[float, float], Any]] = {
-    ast.Lt: operator.lt, ast.Gt: operator.gt, ast.Eq: operator.eq, ast.Add: operator.add, ast.Sub: operator.sub,
-}  # fmt: skip
+    ast.Lt: operator.lt,
+    ast.Gt: operator.gt,
+    ast.Eq: lambda x, y: abs(x - y) <= 1e-3 + 1e-5 * abs(y),  # as SyntaxGym's
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+}
 
 RANDOM_ITEMS = 4000
 """The standard error of a chance is at most 0.8 percentage points."""

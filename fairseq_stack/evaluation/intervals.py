@@ -43,18 +43,20 @@ class Intervals:
             counts: (N,).
             stream: a number for this estimate alone, since each estimate has its own random numbers.
         """
-        import numpy as np  # not as long as a command only reads its arguments
+        resampled_sums, resampled_counts = self._resampled((sums, counts), self._generator(stream))
+        return self._estimate(math.fsum(sums) / sum(counts), resampled_sums / resampled_counts)
 
-        of_strings = np.array(sums, dtype=float), np.array(counts)
-        generator = np.random.default_rng((self.seed, stream))
-        parts = []
-        for done in range(0, self.number, step := max(1, INDICES_AT_ONCE // len(sums))):
-            drawn = generator.integers(len(sums), size=(min(step, self.number - done), len(sums)))
-            resampled_sums, resampled_counts = (values[drawn].sum(1) for values in of_strings)
-            parts.append(resampled_sums / resampled_counts)
-        tail = (1 - self.confidence) / 2
-        low, high = np.quantile(np.concatenate(parts), [tail, 1 - tail])
-        return Estimate(math.fsum(sums) / sum(counts), float(low), float(high))
+    def of_mean_of_groups(self, groups: Sequence[Sequence[float]], stream: int) -> Estimate:
+        """The estimate of the mean over groups of the mean of each, which draws within each group.
+
+        Args:
+            groups: for each group a number for each of its strings.
+            stream: as for :meth:`of_rate`.
+        """
+        generator = self._generator(stream)
+        means = [math.fsum(group) / len(group) for group in groups]
+        resampled = sum(self._resampled((group,), generator)[0] / len(group) for group in groups)
+        return self._estimate(math.fsum(means) / len(groups), resampled / len(groups))
 
     def of_statistic(self, statistic: Callable[[Columns], float], columns: Columns, stream: int) -> Estimate:
         """The estimate of a statistic of N examples, which draws them with replacement.
@@ -64,11 +66,30 @@ class Intervals:
             columns: each (N,).
             stream: as for :meth:`of_rate`.
         """
-        import numpy as np
-
-        generator = np.random.default_rng((self.seed, stream))
+        generator = self._generator(stream)
         draws = (generator.integers(len(columns[0]), size=len(columns[0])) for _ in range(self.number))
         values = [statistic([column[drawn] for column in columns]) for drawn in draws]
+        return self._estimate(statistic(columns), values)
+
+    def _generator(self, stream: int) -> Any:
+        import numpy as np  # not as long as a command only reads its arguments
+
+        return np.random.default_rng((self.seed, stream))
+
+    def _resampled(self, columns: Sequence[Sequence[float]], generator: Any) -> list[Any]:
+        """The sum of each column (N,) over each resampled set, (number,)."""
+        import numpy as np
+
+        size = len(columns[0])
+        parts = []
+        for done in range(0, self.number, step := max(1, INDICES_AT_ONCE // size)):
+            drawn = generator.integers(size, size=(min(step, self.number - done), size))
+            parts.append([np.asarray(column)[drawn].sum(1) for column in columns])
+        return [np.concatenate(of_column) for of_column in zip(*parts, strict=True)]
+
+    def _estimate(self, value: float, resampled: Any) -> Estimate:
+        import numpy as np
+
         tail = (1 - self.confidence) / 2
-        low, high = np.quantile(values, [tail, 1 - tail])
-        return Estimate(statistic(columns), float(low), float(high))
+        low, high = np.quantile(resampled, [tail, 1 - tail])
+        return Estimate(value, float(low), float(high))

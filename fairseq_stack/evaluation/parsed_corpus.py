@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_lines
+from fairseq_stack.files import read_columns, read_lines
 from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.layout import SUFFIX, TEXT
 
@@ -54,13 +54,17 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
     if not path.is_file():
         known = sorted(file.stem for file in text.glob("*.attach"))
         raise UserError(f"{folder} has no sentences {path.name}; it has parses of {', '.join(known) or 'none'}")
-    sentences = [tuple(line.split()) for line in read_lines(path)]
-    word_of = _word_of(text / f"{split}.pieces-per-word", sentences)
+    others = [text / f"{split}.{name}" for name in ("pieces-per-word", "tags")]
+    lines = read_columns(path, *filter(Path.is_file, others))[0]
+    if not lines:
+        raise UserError(f"{path} has no sentences")
+    sentences = [tuple(line.split()) for line in lines]
+    word_of = _word_of(others[0], sentences)
     return ParsedCorpus(
         sentences=sentences,
         attachments=text / f"{split}.attach",
         word_of=word_of,
-        punctuation=_punctuation(text / f"{split}.tags", word_of),
+        punctuation=_punctuation(others[1], word_of),
         has_brackets=is_bounded_dyck(read_manifest(root)),
         dictionaries=dictionaries,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairseq_stack.companions import TASK
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_lines, read_text
+from fairseq_stack.files import read_columns, read_text
 from fairseq_stack_preprocess.layout import SUFFIX, TEXT
 
 Line = tuple[str, ...]
@@ -48,10 +48,12 @@ class Prompts:
         paths = [self.text / f"{split}.{suffix}" for suffix in (SUFFIX, "label")]
         if not all(path.is_file() for path in paths):
             raise UserError(f"{self.folder} has no split {split}; it has {', '.join(self.splits)}")
-        lines, labels = map(read_lines, paths)
+        lines, labels = read_columns(*paths)
         tokens = [tuple(line.split()) for line in lines]
         if self.labels is None:
             return tokens, labels
+        if unknown := set(labels) - set(self.labels):
+            raise UserError(f"{paths[1]} has the label {min(unknown)}; expected some of {', '.join(self.labels)}")
         return [line[: -len(self.labels[label])] for line, label in zip(tokens, labels, strict=True)], labels
 
 

@@ -93,7 +93,7 @@ class Result(ABC):
         content = {"kind": self.kind, **dataclasses.asdict(self)}
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         with written_whole(path) as file:
-            file.write(f"{text}\n".encode())
+            file.write(f"{text}\n".encode(errors="backslashreplace"))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -155,7 +155,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     for row in rows:
         writer.writerow({name: int(value) if isinstance(value, bool) else value for name, value in row.items()})
     with written_whole(path) as file:
-        file.write(text.getvalue().encode())
+        file.write(text.getvalue().encode(errors="backslashreplace"))
 
 
 def rows_by_length(figures: Sequence[Any]) -> list[Row]:

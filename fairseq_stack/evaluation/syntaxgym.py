@@ -291,11 +291,8 @@ def total(suites: Sequence[SuiteScore]) -> float | None:
 
 
 def sentences_of(item: Item) -> dict[str, list[tuple[int, str]]]:
-    """For each condition the regions that are not empty, and the full stop, which is region -1 if no region has it."""
-    sentences = {}
-    for condition, regions in item.regions.items():
-        parts = [(number, text.strip()) for number, text in sorted(regions.items()) if text.strip()]
-        if not parts or not parts[-1][1].endswith("."):
-            parts.append((-1, "."))
-        sentences[condition] = parts
-    return sentences
+    """For each condition the regions that are not empty."""
+    return {
+        condition: [(number, text.strip()) for number, text in sorted(regions.items()) if text.strip()]
+        for condition, regions in item.regions.items()
+    }

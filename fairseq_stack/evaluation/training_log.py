@@ -166,14 +166,14 @@ def read_valid_bound(log: Path) -> float:
         UserError: the corpus is not there.
     """
     text = read_text(log)
-    match = _DATA.search(text)
+    *_, match = None, *_DATA.finditer(text)
     if match is None:
         raise UserError(f"{log} does not name its data; did fairseq-train write it?")
     data = Path(match[1] or match[2])
     places = [folder / data.parent / LOWER_BOUND_NAME for folder in (Path(), *log.absolute().parents)]
     for path in places:
         if path.is_file():
-            ends = "without" if _WITHOUT_EOS in text else "with"
+            ends = "without" if _WITHOUT_EOS in text[match.start() :] else "with"
             return float(json.loads(read_text(path))["valid"][f"nats_per_token_{ends}_eos"])
     raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} next to it")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_lines
+from fairseq_stack.files import read_columns
 from fairseq_stack_preprocess.layout import MANIFEST_NAME, TEXT
 from fairseq_stack_preprocess.transformations.class_weights import (
     INTRANSITIVE_RELATIVE,
@@ -108,7 +108,7 @@ def _read_pairs(folder: Path, split: str, task: Task) -> Iterator[tuple[Pair, De
     if not paths[0].is_file():
         known = sorted(path.stem for path in folder.glob(f"*.{SOURCE}"))
         raise UserError(f"{folder.parent} has no split {split!r}; it has {', '.join(known) or 'none'}")
-    columns = ([tuple(line.split()) for line in read_lines(path)] for path in paths)
+    columns = ([tuple(line.split()) for line in lines] for lines in read_columns(*paths))
     for source, target, linear, (subject, verb_phrase) in zip(*columns, strict=True):
         pair = Pair(source, target, linear, (subject, verb_phrase))
         yield pair, deciding_word(task, pair)

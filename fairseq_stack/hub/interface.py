@@ -312,7 +312,7 @@ def _in_order(compute: Callable[[Any], list[Any]], batches: Iterable[Any]) -> li
     """What is computed of each sample of the batches, without autograd, in the order of the samples' numbers."""
     results: dict[int, Any] = {}
     for batch in batches:
-        with torch.inference_mode():  # in single calls, 1.15 times faster than torch.no_grad
+        with torch.no_grad():  # inference_mode would leave tensors in the model that cannot be differentiated
             computed = compute(batch)
         # Autograd refuses tensors of inference mode, but not copies of them.
         results |= zip(batch["id"].tolist(), utils.apply_to_sample(torch.clone, computed), strict=True)

@@ -46,3 +46,6 @@ def test_no_corpus(tmp_path: Path) -> None:
         read_parsed_corpus(tmp_path / "no", "test")
     with pytest.raises(UserError, match=r"has no sentences dev\.txt; it has parses of test"):
         read_parsed_corpus(write(tmp_path, FILES), "dev")
+    (tmp_path / "text" / "test.tags").write_text("DT NNS VBP .\n")
+    with pytest.raises(UserError, match=r"test\.tags has 1 lines; expected 2, as .*test\.txt has"):
+        read_parsed_corpus(tmp_path, "test")

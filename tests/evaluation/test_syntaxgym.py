@@ -34,6 +34,7 @@ VALUES = {"a": {1: 1.0, 2: 2.0, 10: 4.0}, "b-c": {1: 3.0, 2: 2.0}}
         ("(2;%a%) = (2;%b-c%)", True),
         ("[(1;%a%) + (1;%b-c%)] = (10;%a%)", True),
         ("(10;%a%) - (2;%a%) - (1;%a%) = 1", True),
+        ("(1;%a%) = 1.0009", True),
         ("(10;%a%) - [(2;%a%) - (1;%a%)] > 2.5", True),
         ("(1;%a%) > 2 | (1;%a%) < 2 & (2;%a%) < 2", False),
         ("[(1;%a%) < 2 | (1;%a%) > 2] & ((2;%a%) > 1)", True),
@@ -118,10 +119,10 @@ def test_a_suite(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_sentences_end_with_one_full_stop() -> None:
+def test_empty_regions_are_left_out() -> None:
     item = Item(1, {"a": {2: " slept", 1: "The cat", 3: ""}, "b": {0: "It", 2: "slept ."}})
     assert sentences_of(item) == {
-        "a": [(1, "The cat"), (2, "slept"), (-1, ".")],
+        "a": [(1, "The cat"), (2, "slept")],
         "b": [(0, "It"), (2, "slept .")],
     }
 

@@ -87,7 +87,8 @@ def test_the_folder_of_a_relative_path_is_above_the_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("option", "bound"), [("True", 0.75), ("False", 0.5)])
 def test_the_bound_counts_the_ends_of_strings_as_training_does(tmp_path: Path, option: str, bound: float) -> None:
     write_bound(tmp_path / "corpus")
-    log = write(tmp_path, f"{{'data': '{tmp_path}/corpus/data-bin', 'without_eos': {option}}}\n")
+    earlier = "{'data': 'other/data-bin', 'without_eos': True}"
+    log = write(tmp_path, f"{earlier}\n{{'data': '{tmp_path}/corpus/data-bin', 'without_eos': {option}}}\n")
     assert read_valid_bound(log) == bound
 
 

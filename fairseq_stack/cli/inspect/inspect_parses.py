@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_stack.cli.arguments import add_number
+from fairseq_stack.cli.arguments import GREATEST_BEAM, add_number
 from fairseq_stack.errors import UserError
 from fairseq_stack.plots.style import FORMATS as PICTURES
 from fairseq_stack.plots.style import figure
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the parse of the sentence, such as (S (NP (DT the) (NN dog)) (VP (VBZ barks))) or ((the dog) barks) "
         "(default: the most probable one of a beam)",
     )
-    add_number(group, "--beam", "number of parses kept (default: 50)", least=1)
+    add_number(group, "--beam", "number of parses kept (default: 50)", least=1, most=GREATEST_BEAM)
     group.add_argument(
         "--verb",
         metavar="WORD",

@@ -11,6 +11,7 @@ from fairseq_stack.evaluation.transduction import LEARNED, TransductionResult
 from fairseq_stack.plots.panels import literal
 from fairseq_stack.plots.style import style
 
+from ..arguments import add_number
 from .figures import add_named, add_output, draw_panels, read_named, require_drawable
 
 VALID = "valid"
@@ -42,7 +43,7 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_named(parser, "network")
     add_output(parser)
-    parser.add_argument("--longest", metavar="N", type=int, help="length of the longest training string, to shade")
+    add_number(parser, "--longest", "length of the longest training string, to shade", least=1)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -73,6 +74,8 @@ def read_trials(arguments: Sequence[str]) -> dict[str, list[Trial]]:
             )
         by_split[is_valid].setdefault(literal(f"{result.task}: {name}"), []).append(result)
     drawn, valid = by_split[False] or by_split[True], by_split[True]
+    for panel in valid.keys() - drawn.keys():
+        raise UserError(f"{panel}: expected a result on the split of the others, and not on validation data alone")
     return {panel: _trials(panel, results, valid.get(panel, [])) for panel, results in drawn.items()}
 
 

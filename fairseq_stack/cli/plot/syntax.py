@@ -83,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
 def read_accuracies(arguments: Sequence[str]) -> dict[str, Collection]:
     """The accuracies by collection of sentences."""
     collections: dict[str, Collection] = {}
+    paths: dict[tuple[str, str], list[Path]] = {}
     contents: dict[str, tuple[Path, tuple[str, list[str]]]] = {}
     for name, path, read in read_named(arguments, _read):
         content = read.sentences, list(read.accuracies)
@@ -92,6 +93,9 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, Collection]:
                 f"{first} and {path} cannot be compared: they are on different sentences of {read.collection}"
             )
         restarts, _ = collections.setdefault(read.collection, Collection({}, read.chance))
+        if path in (known := paths.setdefault((read.collection, name), [])):
+            raise UserError(f"{path} is given twice")
+        known.append(path)
         restarts.setdefault(name, []).append(read.accuracies)
     return collections
 
@@ -100,6 +104,8 @@ def _read(path: Path) -> Read:
     rows: Accuracies
     if _kind(path) == SyntaxGymResult.kind:
         suites = SyntaxGymResult.read(path)
+        if not suites.categories:
+            raise UserError(f"{path}: expected suites of the categories of SyntaxGym, got none")
         shares = {category.name: category.accuracy for category in suites.categories}
         if suites.accuracy is not None:
             shares[OVERALL] = suites.accuracy

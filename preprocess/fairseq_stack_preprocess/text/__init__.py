@@ -8,7 +8,6 @@ module                  what
 :mod:`.streams`         reading text of any size, strictly, in bounded memory
 :mod:`.fairseq_words`   words that fairseq would misread
 :mod:`.splits`          train, valid and test: sizes, random streams, drawing without repetition
-:mod:`.numbers`         side files with a number for each sentence
 :mod:`.pcfg`            probabilistic context-free grammars
 :mod:`.notation`        grammars as text
 :mod:`.output`          folders that appear complete or not at all
