@@ -74,6 +74,8 @@ def _num_tokens(dataset: Any) -> int:
 
 
 def _refuse_other_data_than_in_training(task: Any, context_window: int) -> None:
+    if context_window > 0 and getattr(task, "has_parses", False):
+        raise UserError(f"--context-window {context_window}: parses are of single examples; leave it out")
     trained = getattr(task, "task_of_training", None)
     if trained is None:
         return

@@ -53,6 +53,12 @@ KNOWN = (
         "--save-dir, use the same options, or give --reset-optimizer",
     ),
     (
+        r"ValueError: Unsupported optimizer: (\w+)",
+        "",
+        r"--memory-efficient-fp16: \1 does not work with it; leave it out, or use --optimizer adam",
+    ),
+    (r"ValueError: (--share-all-embeddings requires .*)", "", r"\1"),
+    (
         "Exception: Could not infer language pair",
         "",
         "the languages cannot be inferred from the file names: give --source-lang and --target-lang",

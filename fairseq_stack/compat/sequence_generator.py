@@ -82,11 +82,15 @@ def generate(
     For every model, so that stack models and fairseq's are compared with the same search. Unnecessary with a fairseq
     that has a maximum length for each sentence.
     """
+    from fairseq.search import DiverseBeamSearch
+
     source = sample["net_input"].get("src_tokens")
     if source is None or source.dim() != 2:  # speech
         return original(self, sample, prefix_tokens, **kwargs)
     if prefix_tokens is not None and _is_left_padded(sample.get("target"), self.pad):
         raise UserError("--prefix-size needs targets that are padded on the right: leave out --left-pad-target")
+    if isinstance(self.search, DiverseBeamSearch):  # its tables have a row for each sentence of the batch
+        sample = {**sample, "id": torch.arange(len(source), device=source.device)}
     max_lengths = _max_lengths(self, sample["net_input"])
     before = self.search, self.max_len_a, self.max_len_b
     self.search = OwnLengths(self.search, max_lengths, self.eos)

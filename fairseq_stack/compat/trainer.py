@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from fairseq_stack.compat.configs import INTERVAL
+from fairseq_stack.compat.configs import EXACT, INTERVAL
 from fairseq_stack.compat.fairseq_cli_train import early_stopping
 from fairseq_stack.compat.replacing import replaces
 from fairseq_stack.errors import UserError
@@ -25,16 +25,23 @@ _REMEDY = (
     "earlier checkpoints are unchanged"
 )
 
+_DERIVED = ("bleu", "ppl", "f1", "matthews", "pearson")
+
 
 @replaces("fairseq.trainer:Trainer.__init__")
 def init(original: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
-    """Reject ``--bf16``, and ``--fp16`` without a GPU, which fail later; start counting sentences; keep freed memory.
+    """Reject options that fail later, or after a first epoch; start counting sentences; keep freed memory.
 
     On a CPU, the C library would return the memory of large tensors to the system in each update and get it again.
 
     Unnecessary with a fairseq that checks its options, and a PyTorch that keeps its memory.
     """
     _check_precision(cfg.common)
+    metric = cfg.checkpoint.best_checkpoint_metric
+    if cfg.checkpoint.get(EXACT, False) and metric in _DERIVED:
+        raise UserError(
+            f"--exact-best-checkpoint-metric: {metric} is rounded when it is computed; leave the option out"
+        )
     original(self, cfg, *args, **kwargs)
     if not self.cuda:
         _keep_freed_memory()

@@ -9,6 +9,8 @@ from fairseq.optim import FairseqOptimizer, register_optimizer
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from torch import nn
 
+from fairseq_stack.errors import UserError
+
 
 @register_optimizer("torch_adam", dataclass=FairseqAdamConfig)
 class TorchAdam(FairseqAdam):
@@ -18,5 +20,12 @@ class TorchAdam(FairseqAdam):
     """
 
     def __init__(self, cfg: FairseqAdamConfig, params: Iterable[nn.Parameter]) -> None:
+        if cfg.fp16_adam_stats or cfg.use_old_adam:
+            raise UserError("--fp16-adam-stats and --use-old-adam are for --optimizer adam; leave them out")
         FairseqOptimizer.__init__(self, cfg)
         self._optimizer = torch.optim.Adam(params, **self.optimizer_config)
+
+    @property
+    def supports_flat_params(self) -> bool:
+        """Whether the parameters may be one vector, as with ``--fp16``: each number is updated alone."""
+        return True

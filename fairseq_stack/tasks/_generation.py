@@ -33,6 +33,7 @@ _UNSUPPORTED: dict[str, Any] = {
     "unnormalized": False,
     "lenpen": 1,
     "print_alignment": None,
+    "replace_unk": None,
     "print_step": False,
     "retain_iter_history": False,
     "lm_path": None,

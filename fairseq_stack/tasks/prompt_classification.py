@@ -80,7 +80,7 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
         dataset, tokens = self.datasets[split], self.label_tokens
         labels = read_labels(self.text_folder(epoch) / f"{split}.label", tokens, len(dataset))
         of_labels = None if tokens is None else list(tokens.values())
-        is_training = split == self.args.train_subset
+        is_training = combine and split == self.args.train_subset  # only the trainer combines parts
         self.datasets[split] = WithLabels(dataset, labels, of_labels, with_candidates=not is_training)
 
 

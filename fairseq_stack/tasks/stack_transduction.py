@@ -106,7 +106,7 @@ class StackTransductionTask(FairseqTask):
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """As in fairseq; the model decides whether inputs are padded to the length of the longest."""
         model = super().build_model(cfg, from_checkpoint)
-        self.pads_to_longest = getattr(model, "reads_whole_input", False)
+        self.pads_to_longest |= getattr(model, "reads_whole_input", False)  # in an ensemble, for all models
         return model
 
     def build_criterion(self, cfg: Any, *rest: Any) -> Any:
@@ -180,7 +180,7 @@ class StackTransductionTask(FairseqTask):
         hypotheses = generator.generate(models, sample)
         sample["target"] = sample.get("whole_target")
         is_padding = torch.arange(inputs.size(1), device=inputs.device) >= lengths.unsqueeze(1)
-        sample["net_input"]["src_tokens"] = inputs.masked_fill(is_padding, self.dictionary.pad())
+        inputs.masked_fill_(is_padding, self.dictionary.pad())  # fairseq-interactive prints this tensor
         return hypotheses
 
     def scored_positions(self, inputs: Tensor, lengths: Tensor, target: Tensor | None = None) -> Tensor:

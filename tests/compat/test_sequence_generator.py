@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq.search import DiverseSiblingsSearch, LengthConstrainedBeamSearch
+from fairseq.search import DiverseBeamSearch, DiverseSiblingsSearch, LengthConstrainedBeamSearch
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor, nn
 
@@ -52,7 +52,8 @@ def search(
 ) -> list[list[Hypothesis]]:
     """Tokens, score and scores of the tokens of all hypotheses for a batch of source sentences."""
     batch = pad_rows(sources, side)
-    sample = {"net_input": {"src_tokens": batch, "src_lengths": batch.ne(PAD).sum(1)}}
+    number = 7 + torch.arange(len(sources))  # in the data, of which the batch is a part
+    sample = {"id": number, "net_input": {"src_tokens": batch, "src_lengths": batch.ne(PAD).sum(1)}}
     forced = None if prefixes is None else pad_rows(prefixes, "right")
     actual = SequenceGenerator(models, DICTIONARY, **options).generate(models, sample, prefix_tokens=forced)
     return [
@@ -154,6 +155,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"prefix_size": 2, "min_len": 4, "max_len_b": 5, "tokens_to_suppress": ("w3",)},
     {"match_source_len": True, "search_strategy": LengthConstrainedBeamSearch(DICTIONARY, 1, 0, 1, 0)},
     {"search_strategy": DiverseSiblingsSearch(DICTIONARY, 0.5)},
+    {"search_strategy": DiverseBeamSearch(DICTIONARY, 2, 0.7)},
     {"max_len_a": -0.5, "max_len_b": 9},
     {"max_len": 9},
 ]
@@ -209,6 +211,14 @@ def test_no_ngram_is_repeated(size: int) -> None:
     ((tokens, *_),) = search([model], [start], None, beam_size=2, max_len_b=8, len_penalty=0, no_repeat_ngram_size=size)
     assert repeats(free[0], size)
     assert not repeats(tokens[0], size)
+
+
+def test_a_prefix_may_repeat_itself() -> None:
+    model = build_opinionated_model("stack_transformer_lm_tf_cfl")
+    prefix = random_words(2).repeat(3)
+    start = torch.cat([torch.tensor([EOS]), prefix])
+    ((best, *_),) = search([model], [start], [prefix], side="right", beam_size=2, max_len_b=9, no_repeat_ngram_size=2)
+    assert best[0][:6] == prefix.tolist()
 
 
 def repeats(tokens: list[int], size: int) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from omegaconf import OmegaConf
 from torch import nn
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.optim import TorchAdam
 
 OPTIONS = {"lr": [0.01], "weight_decay": 0.1, "tpu": False}
@@ -29,6 +31,13 @@ def test_weight_decay_is_a_penalty_on_the_loss() -> None:
     expected = trained(TorchAdam, 0.0, penalty=0.1)
     assert torch.allclose(trained(TorchAdam, 0.1), expected, rtol=0, atol=1e-12)
     assert not torch.allclose(trained(FairseqAdam, 0.1), expected, rtol=0, atol=1e-3)
+
+
+def test_it_works_with_half_precision_but_keeps_its_statistics() -> None:
+    parameters = [nn.Parameter(torch.zeros(1))]
+    assert TorchAdam(OmegaConf.structured(FairseqAdamConfig(**OPTIONS)), parameters).supports_flat_params
+    with pytest.raises(UserError, match="--fp16-adam-stats"):
+        TorchAdam(OmegaConf.structured(FairseqAdamConfig(**OPTIONS, fp16_adam_stats=True)), parameters)
 
 
 def test_without_decay_it_is_fairseqs_adam() -> None:

@@ -28,6 +28,7 @@ IGNORED = {
     "constraints": "ordered",
     "no_repeat_ngram_size": 3,
     "print_alignment": "hard",
+    "replace_unk": "dict.txt",
     "print_step": True,
     "retain_iter_history": True,
     "lm_path": "lm.pt",

@@ -40,7 +40,7 @@ def batch_of(corpus: Path, split: str, has_parses: bool, **options: Any) -> tupl
     )
     task: PromptClassificationTask = PromptClassificationTask.setup_task(config)
     task.has_parses = has_parses
-    task.load_dataset(split)
+    task.load_dataset(split, combine=split == "train")  # as the trainer does
     dataset = task.datasets[split]
     return task, dataset.collater([dataset[row] for row in (1, 0)])
 
