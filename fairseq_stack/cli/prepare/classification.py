@@ -31,9 +31,9 @@ EXAMPLE = """\
 examples:
   fairseq-stack prepare classification data/rte --task rte --like data/trees --penn \\
       --train RTE/train.tsv --valid RTE/dev.tsv
-  fairseq-stack prepare classification data/cola --like data/trees --penn \\
-      --template "Sentence: {sentence}. Acceptable: {label}" --labels 0=No 1=Yes \\
-      --train train.tsv --valid dev.tsv"""
+  fairseq-stack prepare classification data/sst2 --like data/trees --penn \\
+      --template "Sentence: {sentence}. Positive: {label}" --labels 0=No 1=Yes \\
+      --train SST-2/train.tsv --valid SST-2/dev.tsv"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -84,6 +84,9 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
     for path in paths.values():
         require_file(path)
     dropped = {split: Counter[str]() for split in paths}
+    inputs = {f"{split}/{path.name}": path for split, path in paths.items()}
+    if options.piece_model is not None:
+        inputs[options.piece_model.name] = options.piece_model
     with corpus_folder(folder, binarise=options.binarise, force=force) as new:
         text = new / TEXT
         encoder = _write_model(new, options) if options.in_pieces() else None
@@ -105,7 +108,7 @@ def prepare(options: Options, folder: Path, *, force: bool = False) -> None:
             options=options_without(options, *SPLITS, "piece_model"),
             splits=splits,
             dropped=dropped,
-            inputs={f"{split}/{path.name}": sha256_of(path) for split, path in paths.items()},
+            inputs={name: sha256_of(path) for name, path in inputs.items()},
             packages=("sentencepiece",) if options.in_pieces() else (),
         ).write(new)
 

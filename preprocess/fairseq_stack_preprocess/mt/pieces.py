@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from ..errors import PrepareError
-from ..layout import PIECES, TEXT
+from ..errors import PrepareError, flag_of
+from ..layout import MANIFEST_NAME, PIECES, TEXT
 from ..progress import say
 from ..text.output import create_text
 from ..text.sentence_pieces import (
@@ -88,7 +89,20 @@ def _copied_models(like: Path, options: Options, folder: Path) -> dict[str, byte
                 f"prepare {CORPUS} wrote, with {name}"
             ) from error
         (folder / name).write_bytes(models[language])
+    _require_same_normalization(like, options)
     return models
+
+
+def _require_same_normalization(like: Path, options: Options) -> None:
+    """Raise PrepareError if the text of another corpus is normalised in another way."""
+    try:
+        theirs = json.loads((like / MANIFEST_NAME).read_text(encoding="utf-8"))["options"]
+        differ = [name for name in ("normalization", "moses") if theirs[name] != getattr(options, name)]
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise PrepareError(f"--like {like}: expected {MANIFEST_NAME} of prepare {CORPUS}, got {error!r}") from error
+    if differ:
+        used = ", ".join(f"{flag_of(name)} {theirs[name]}" for name in differ)
+        raise PrepareError(f"--like {like}: its text was prepared with {used}; give the same")
 
 
 def _new_models(options: Options, folder: Path) -> dict[str, bytes]:

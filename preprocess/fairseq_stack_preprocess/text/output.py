@@ -122,7 +122,7 @@ def _check_existing(target: Path, force: bool) -> None:
 def _check_replaceable(folder: Path) -> None:
     """Raise PrepareError unless ``folder`` has the manifest of a corpus, and no files that it does not list."""
     try:
-        outputs = json.loads((folder / MANIFEST_NAME).read_bytes())["outputs"]
+        outputs = set(json.loads((folder / MANIFEST_NAME).read_bytes())["outputs"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PrepareError(
             f"{folder} is not a folder that fairseq-stack prepare wrote; --force replaces only such folders"

@@ -52,15 +52,16 @@ def train_model(
         normalization: SentencePiece's name of a normalization rule, such as ``identity``.
 
     Raises:
-        PrepareError: SentencePiece fails, for example with fewer pieces than characters.
+        PrepareError: SentencePiece fails, for example with fewer pieces than characters; or the text holds ``<unk>``.
     """
     import sentencepiece
 
-    model, too_long = io.BytesIO(), 0
+    model, too_long, unknown = io.BytesIO(), 0, 0
 
     def watched() -> Iterator[str]:
-        nonlocal too_long
+        nonlocal too_long, unknown
         for line in lines:
+            unknown += "<unk>" in line
             too_long += len(line) > LONGEST_LINE // 4 and len(line.encode()) > LONGEST_LINE
             yield line
 
@@ -89,6 +90,11 @@ def train_model(
         if too_long:
             reason = f"it ignores the {too_long:,} lines of more than {LONGEST_LINE:,} bytes; split them ({reason})"
         raise PrepareError(f"{flags}: SentencePiece could not train: {reason}") from error
+    if unknown:
+        raise PrepareError(
+            f"--pieces {pieces}: {unknown:,} lines of train hold <unk>, which SentencePiece does not read as text; "
+            "leave --pieces out, or write it in another way"
+        )
     if too_long:
         say(
             f"warning: SentencePiece ignores {too_long:,} lines of more than {LONGEST_LINE:,} bytes; characters that "
@@ -105,11 +111,13 @@ def read_model(path: Path) -> bytes:
     """
     require_file(path)
     try:
-        Encoder(model := path.read_bytes())
+        encoder = Encoder(model := path.read_bytes())
     except (RuntimeError, OSError) as error:
         raise PrepareError(f"{path} is not a SentencePiece model") from error
     if not model:
         raise PrepareError(f"{path} is empty: expected a SentencePiece model")
+    if special := encoder.pieces() & SPECIAL_WORDS:
+        raise PrepareError(f"{path}: it cuts text into {min(special)}, which fairseq reserves")
     return model
 
 
@@ -129,7 +137,8 @@ class Encoder:
     def pieces(self) -> frozenset[str]:
         """All pieces that text can be cut into, except ``<unk>``. Characters outside of them are unknown."""
         model = self._processor
-        in_use = (i for i in range(model.get_piece_size()) if not (model.is_unused(i) or model.is_unknown(i)))
+        without_text = (model.is_unused, model.is_unknown, model.is_control)
+        in_use = (i for i in range(model.get_piece_size()) if not any(is_such(i) for is_such in without_text))
         return frozenset(map(model.id_to_piece, in_use))
 
     def vocabulary(self, lines: Iterable[str]) -> Counter[str]:

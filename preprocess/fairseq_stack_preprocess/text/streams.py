@@ -60,20 +60,20 @@ def read_blocks(path: Path, *, keep_separators: bool | None = None) -> Iterator[
         PrepareError: see this module's description.
         OSError: the file cannot be opened or read.
     """
-    line, rest = 1, b""
+    line, rest = 1, [b""]  # whose sum would take time quadratic in the length of a line
     with open_bytes(path) as file:
         while chunk := read_chunk(file, path, line):
-            if line == 1 and not rest:
+            if line == 1 and rest == [b""]:
                 chunk = chunk.removeprefix(BYTE_ORDER_MARK)
             cut = chunk.rfind(b"\n") + 1
             if cut:
-                block, rest = rest + chunk[:cut], chunk[cut:]
+                block, rest = b"".join([*rest, chunk[:cut]]), [chunk[cut:]]
                 yield _decode(block, path, line, keep_separators)
                 line += block.count(b"\n")
             else:
-                rest += chunk
-    if rest:
-        yield _decode(rest, path, line, keep_separators)
+                rest.append(chunk)
+    if last := b"".join(rest):
+        yield _decode(last, path, line, keep_separators)
     elif line == 1:
         raise PrepareError(f"{path} is empty: expected text in line 1")
 

@@ -84,8 +84,8 @@ class SplitReport:
 
 
 def find_mrg_files(folder: Path) -> list[Path]:
-    """All files in the folder, at any depth, that end in ``.mrg`` or ``.mrg.gz``, sorted."""
-    paths = (path for path in folder.rglob("*") if path.name.lower().endswith(MRG_SUFFIXES) and path.is_file())
+    """All files in the folder, at any depth, that end in ``.mrg`` or ``.mrg.gz`` and are not hidden, sorted."""
+    paths = (path for path in folder.rglob("[!.]*") if path.name.lower().endswith(MRG_SUFFIXES) and path.is_file())
     return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
 
 

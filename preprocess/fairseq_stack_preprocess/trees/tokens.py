@@ -12,6 +12,7 @@ from ..layout import DATA_BIN, MANIFEST_NAME, PIECE_MODEL_NAME, TOKENIZER_NAME
 from ..text.byte_pieces import read_tokenizer
 from ..text.fairseq_words import check_word
 from ..text.sentence_pieces import read_model
+from ..text.streams import read_lines
 from .treebank_pieces import GPT2Cutter, SentencePieceCutter
 from .word_classes import known_or_class
 
@@ -54,7 +55,7 @@ def tokens_of(folder: Path) -> Tokens:
     path = root / DICTIONARY
     if not path.is_file():
         raise PrepareError(f"{folder} has no {DICTIONARY}; expected the corpus that the model was trained on")
-    symbols = frozenset(line.rpartition(" ")[0] for line in path.read_text(encoding="utf-8").splitlines())
+    symbols = frozenset(line.rpartition(" ")[0] for line in read_lines(path))
     model, tokenizer = root / PIECE_MODEL_NAME, root / TOKENIZER_NAME
     if model.is_file():
         cutter = SentencePieceCutter(read_model(model))

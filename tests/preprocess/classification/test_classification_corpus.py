@@ -107,7 +107,7 @@ def test_tasks_of_the_paper(task: str, raw: Path, tmp_path: Path) -> None:
     row = ["0", "s", "p", "h", "p", "h", next(iter(TASKS[task].labels or {"3.2": ""}))]
     for split in ("train", "valid"):
         (raw / f"{split}.tsv").write_text("\t".join(columns) + "\n" + "\t".join(row) + "\n", encoding="utf-8")
-    words = {word for text in (TASKS[task].labels or {}).values() for word in text.split()}
+    words = {"."} | {word for text in (TASKS[task].labels or {}).values() for word in text.split()}
     (raw / "like" / "data-bin" / "dict.txt").write_text("".join(f"{x} 1\n" for x in sorted(words)), encoding="utf-8")
     prepare(options_of(raw, task=task, template=None, labels=None), tmp_path / "out")
     expected = {

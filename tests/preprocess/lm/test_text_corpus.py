@@ -78,9 +78,10 @@ def test_real_text(reference_data: Path, tmp_path: Path) -> None:
         ({"train.txt": "a\nb </s>\n"}, {}, r"train\.txt, line 2: fairseq reserves the symbol </s>"),
         ({"test.txt": " \n"}, {}, r"test\.txt, line 1: the file holds no sentence"),
         ({}, {"pieces": 9, "stream": True}, "--stream is for words"),
-        ({"test.txt": "a\n\u2581\n"}, {"pieces": 40}, r"test\.txt, line 2: holds U\+2581"),
+        ({"train.txt": "a b\n", "test.txt": "a\n\u2581\n"}, {"pieces": 40}, r"test\.txt, line 2: holds U\+2581"),
+        ({}, {"pieces": 40}, "--pieces 40: 1 lines of train hold <unk>"),
     ],
-    ids=["eos", "special", "empty", "stream of pieces", "mark of pieces"],
+    ids=["eos", "special", "empty", "stream of pieces", "mark of pieces", "unknown word"],
 )
 def test_mistakes(files: dict[str, str], options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match=message):
