@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from .checkpoint import add_device
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.language_model import LanguageModel
+
+_BRACKET = re.compile("-[LR][RSC]B-", flags=re.IGNORECASE)
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +90,9 @@ def text_changer(args: argparse.Namespace) -> tuple[Callable[[str], str], str]:
 
 
 def _without_punctuation(sentence: str) -> str:
-    return " ".join(token for token in sentence.split() if not all(map(_is_punctuation, token)))
+    return " ".join(
+        token for token in sentence.split() if not (all(map(_is_punctuation, token)) or _BRACKET.fullmatch(token))
+    )
 
 
 def _is_punctuation(character: str) -> bool:

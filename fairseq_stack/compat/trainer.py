@@ -30,7 +30,9 @@ _DERIVED = ("bleu", "ppl", "f1", "matthews", "pearson")
 
 @replaces("fairseq.trainer:Trainer.__init__")
 def init(original: Any, self: Any, cfg: Any, *args: Any, **kwargs: Any) -> None:
-    """Reject options that fail later, or after a first epoch; start counting sentences; keep freed memory.
+    """Reject ``--bf16``, ``--fp16`` without a GPU, and exact metrics that are rounded; keep freed memory.
+
+    They fail later, some after an epoch. Sentences are counted from here on.
 
     On a CPU, the C library would return the memory of large tensors to the system in each update and get it again.
 

@@ -58,7 +58,7 @@ class Scored:
     @property
     def is_tie(self) -> bool:
         """Whether the sentences are equally probable, up to rounding, which depends on what is in a batch."""
-        return math.isclose(self.good, self.bad, rel_tol=0, abs_tol=1e-5)
+        return math.isclose(self.good, self.bad, rel_tol=0, abs_tol=1e-4)
 
     def row(self) -> Row:
         """The pair and its scores, for a CSV file."""

@@ -85,10 +85,13 @@ class CFLCorpus:
 
 
 def _numbers(path: Path, lines: Sequence[str]) -> list[float]:
-    try:
-        return list(map(float, lines))
-    except ValueError as error:
-        raise UserError(f"{path}: expected numbers: {error}") from error
+    numbers = []
+    for line, text in enumerate(lines, start=1):
+        try:
+            numbers.append(float(text))
+        except ValueError as error:
+            raise UserError(f"{path}, line {line}: expected a number, got {text!r}") from error
+    return numbers
 
 
 def read_cfl_corpus(folder: Path) -> CFLCorpus:

@@ -80,11 +80,11 @@ class Intervals:
         """The sum of each column (N,) over each resampled set, (number,)."""
         import numpy as np
 
-        size = len(columns[0])
+        size, arrays = len(columns[0]), [np.asarray(column) for column in columns]
         parts = []
         for done in range(0, self.number, step := max(1, INDICES_AT_ONCE // size)):
             drawn = generator.integers(size, size=(min(step, self.number - done), size))
-            parts.append([np.asarray(column)[drawn].sum(1) for column in columns])
+            parts.append([values[drawn].sum(1) for values in arrays])
         return [np.concatenate(of_column) for of_column in zip(*parts, strict=True)]
 
     def _estimate(self, value: float, resampled: Any) -> Estimate:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_columns, read_lines
+from fairseq_stack.files import read_columns
 from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.layout import SUFFIX, TEXT
 
@@ -55,32 +55,33 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
         known = sorted(file.stem for file in text.glob("*.attach"))
         raise UserError(f"{folder} has no sentences {path.name}; it has parses of {', '.join(known) or 'none'}")
     others = [text / f"{split}.{name}" for name in ("pieces-per-word", "tags")]
-    lines = read_columns(path, *filter(Path.is_file, others))[0]
-    if not lines:
+    files = [path, *filter(Path.is_file, others)]
+    columns = dict(zip(files, read_columns(*files), strict=True))
+    if not columns[path]:
         raise UserError(f"{path} has no sentences")
-    sentences = [tuple(line.split()) for line in lines]
-    word_of = _word_of(others[0], sentences)
+    sentences = [tuple(line.split()) for line in columns[path]]
+    word_of = _word_of(columns.get(others[0]), sentences)
     return ParsedCorpus(
         sentences=sentences,
         attachments=text / f"{split}.attach",
         word_of=word_of,
-        punctuation=_punctuation(others[1], word_of),
+        punctuation=_punctuation(columns.get(others[1]), word_of),
         has_brackets=is_bounded_dyck(read_manifest(root)),
         dictionaries=dictionaries,
     )
 
 
-def _word_of(path: Path, sentences: Sequence[Line]) -> list[Sequence[int]]:
+def _word_of(sizes: Sequence[str] | None, sentences: Sequence[Line]) -> list[Sequence[int]]:
     """The number of the word that each token belongs to, where tokens are pieces of words; otherwise its own number."""
-    if not path.is_file():
+    if sizes is None:
         return [range(len(sentence)) for sentence in sentences]
-    counts = [map(int, line.split()) for line in read_lines(path)]
+    counts = [map(int, line.split()) for line in sizes]
     return [[number for number, count in enumerate(line) for _ in range(count)] for line in counts]
 
 
-def _punctuation(path: Path, word_of: Sequence[Sequence[int]]) -> list[list[bool]] | None:
+def _punctuation(tags: Sequence[str] | None, word_of: Sequence[Sequence[int]]) -> list[list[bool]] | None:
     """Whether tokens are punctuation, by the tags of their words."""
-    if not path.is_file():
+    if tags is None:
         return None
-    tags = [line.split() for line in read_lines(path)]
-    return [[line[word] in PUNCTUATION_TAGS for word in words] for line, words in zip(tags, word_of, strict=True)]
+    lines = [line.split() for line in tags]
+    return [[line[word] in PUNCTUATION_TAGS for word in words] for line, words in zip(lines, word_of, strict=True)]

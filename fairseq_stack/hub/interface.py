@@ -79,14 +79,16 @@ class Hub(GeneratorHubInterface):
         return tokenize_line(self._cut(sentence, side=0))
 
     def unknown_words(self, sentence: str, *, of_target: bool = False) -> list[str]:
-        """The words of a sentence that the dictionary lacks; none if the model's text is split into pieces.
+        """The words of a sentence that the dictionary lacks, and their classes; none if text is split into pieces.
 
         Pieces are not words that a user writes: those that the dictionary lacks are read as ``<unk>``.
         """
         side, dictionary = (1, self.tgt_dict) if of_target else (0, self.src_dict)
-        if self._pieces[side] is not None or self.bpe is not None or self.tokenizer is not None:
+        pieces = self._pieces[side]
+        if (pieces is not None and not pieces.classes) or self.bpe is not None or self.tokenizer is not None:
             return []
-        return [word for word in tokenize_line(sentence) if word not in dictionary]
+        pairs = zip(sentence.split(), self._cut(sentence, side).split(), strict=True)
+        return [word for word, token in pairs if token not in dictionary]
 
     def _encode(self, sentence: str, dictionary: Dictionary, side: int) -> Tensor:
         text = self._cut(sentence, side)
@@ -313,7 +315,5 @@ def _in_order(compute: Callable[[Any], list[Any]], batches: Iterable[Any]) -> li
     results: dict[int, Any] = {}
     for batch in batches:
         with torch.no_grad():  # inference_mode would leave tensors in the model that cannot be differentiated
-            computed = compute(batch)
-        # Autograd refuses tensors of inference mode, but not copies of them.
-        results |= zip(batch["id"].tolist(), utils.apply_to_sample(torch.clone, computed), strict=True)
+            results |= zip(batch["id"].tolist(), compute(batch), strict=True)
     return [results[number] for number in range(len(results))]

@@ -18,7 +18,7 @@ from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATIO
 from fairseq_stack_preprocess.text.byte_pieces import ByteEncoder
 from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank, read_model
 from fairseq_stack_preprocess.trees.tokens import has_classes
-from fairseq_stack_preprocess.trees.word_classes import UNKNOWN, known_or_class
+from fairseq_stack_preprocess.trees.word_classes import UNKNOWN, word_or_class
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
@@ -72,7 +72,7 @@ def pieces_of(companions: Mapping[str, Path], language: str | None, dictionary: 
 
 def _words_or_classes(dictionary: Dictionary) -> Pieces:
     def cut(sentence: str) -> str:
-        return " ".join(known_or_class(word, dictionary) for word in sentence.split())
+        return " ".join(word_or_class(word, dictionary) for word in sentence.split())
 
     classes = (index for index, symbol in enumerate(dictionary.symbols) if symbol.startswith(UNKNOWN))
     return Pieces(cut, str, classes=frozenset(classes))

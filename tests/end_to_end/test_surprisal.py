@@ -30,6 +30,13 @@ def test_they_are_the_scores_of_the_model(model: str, request: pytest.FixtureReq
         assert all(word.num_tokens == 1 and not word.is_unknown for word in words)
 
 
+def test_the_model_can_be_differentiated_after_scores(language_model: Path) -> None:
+    hub = hub_of(language_model)
+    hub.score("a b c")
+    logits, _ = hub.models[0](hub.encode("a b c")[None])
+    logits.sum().backward()
+
+
 def test_the_table(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("a b\n\nzebra d\n")
     assert cli.main(["surprisal", str(language_model), str(tmp_path / "text")]) == 0
@@ -66,6 +73,8 @@ def test_rare_words_are_read_as_their_classes(tmp_path: Path) -> None:
     assert cli.main(["prepare", "treebank", str(tmp_path / "data"), *splits]) == 0
     run("train", tmp_path / "data" / "data-bin", *LANGUAGE_MODEL, *TRAINING, "--save-dir", tmp_path)
     hub = hub_of(tmp_path / "checkpoint_last.pt")
+    assert hub.cut("the UNK-NUM 12 cat") == ["the", "UNK-NUM", "UNK-NUM", "cat"]
+    assert hub.unknown_words("the zebra runs") == ["zebra"]
     words, as_classes = surprisals(hub, ["the zebra runs slowly", "the UNK-LC UNK-LC-s UNK-LC-ly"])
     assert [word.text for word in words] == ["the", "zebra", "runs", "slowly", "</s>"]
     assert [word.is_unknown for word in words] == [False, True, True, True, False]

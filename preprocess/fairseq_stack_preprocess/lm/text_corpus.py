@@ -134,6 +134,8 @@ def _sentences(path: Path, options: Options, dropped: Counter[str]) -> Iterator[
                 _check(line, words, place, options.stream)
             elif WORD_MARK in line:
                 raise PrepareError(f"{place}: holds U+2581, SentencePiece's mark for a space")
+            elif "<unk>" in line:
+                raise PrepareError(f"{place}: holds <unk>, which SentencePiece does not read as text")
             if words:
                 yield " ".join(words)
             else:

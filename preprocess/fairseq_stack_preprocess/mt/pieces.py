@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from ..errors import PrepareError, flag_of
+from ..errors import PrepareError
 from ..layout import MANIFEST_NAME, PIECES, TEXT
 from ..progress import say
 from ..text.output import create_text
@@ -101,7 +101,10 @@ def _require_same_normalization(like: Path, options: Options) -> None:
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise PrepareError(f"--like {like}: expected {MANIFEST_NAME} of prepare {CORPUS}, got {error!r}") from error
     if differ:
-        used = ", ".join(f"{flag_of(name)} {theirs[name]}" for name in differ)
+        flags = {"normalization": f"--normalization {theirs['normalization']}", "moses": "--moses"}
+        if not theirs["moses"]:
+            flags["moses"] = "--no-moses"
+        used = " ".join(flags[name] for name in differ)
         raise PrepareError(f"--like {like}: its text was prepared with {used}; give the same")
 
 

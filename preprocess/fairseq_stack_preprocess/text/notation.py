@@ -26,8 +26,8 @@ from .streams import read_lines
 
 EMPTY = "''"
 
-LEAST_WEIGHT, GREATEST_WEIGHT = 1e-50, 1e50
-"""The range of weights: a grammar is written with shares of their sum, which are then in the range that is read."""
+LEAST_WEIGHT, GREATEST_WEIGHT = 1e-100, 1e100
+"""The range of weights that can be divided by their sum without trouble."""
 
 _TOKEN = re.compile(
     r"""\s+ | \#.*

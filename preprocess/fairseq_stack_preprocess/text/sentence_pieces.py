@@ -52,16 +52,15 @@ def train_model(
         normalization: SentencePiece's name of a normalization rule, such as ``identity``.
 
     Raises:
-        PrepareError: SentencePiece fails, for example with fewer pieces than characters; or the text holds ``<unk>``.
+        PrepareError: SentencePiece fails, for example with fewer pieces than characters.
     """
     import sentencepiece
 
-    model, too_long, unknown = io.BytesIO(), 0, 0
+    model, too_long = io.BytesIO(), 0
 
     def watched() -> Iterator[str]:
-        nonlocal too_long, unknown
+        nonlocal too_long
         for line in lines:
-            unknown += "<unk>" in line
             too_long += len(line) > LONGEST_LINE // 4 and len(line.encode()) > LONGEST_LINE
             yield line
 
@@ -90,11 +89,6 @@ def train_model(
         if too_long:
             reason = f"it ignores the {too_long:,} lines of more than {LONGEST_LINE:,} bytes; split them ({reason})"
         raise PrepareError(f"{flags}: SentencePiece could not train: {reason}") from error
-    if unknown:
-        raise PrepareError(
-            f"--pieces {pieces}: {unknown:,} lines of train hold <unk>, which SentencePiece does not read as text; "
-            "leave --pieces out, or write it in another way"
-        )
     if too_long:
         say(
             f"warning: SentencePiece ignores {too_long:,} lines of more than {LONGEST_LINE:,} bytes; characters that "

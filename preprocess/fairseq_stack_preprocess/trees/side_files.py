@@ -85,8 +85,9 @@ class SplitReport:
 
 def find_mrg_files(folder: Path) -> list[Path]:
     """All files in the folder, at any depth, that end in ``.mrg`` or ``.mrg.gz`` and are not hidden, sorted."""
-    paths = (path for path in folder.rglob("[!.]*") if path.name.lower().endswith(MRG_SUFFIXES) and path.is_file())
-    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
+    named = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = (name for name in named if name.lower().endswith(MRG_SUFFIXES) and "/." not in f"/{name}")
+    return [named[name] for name in sorted(files)]
 
 
 def read_sentences(files: Iterable[TreeFile]) -> Iterator[Sentence]:

@@ -14,7 +14,7 @@ from ..text.fairseq_words import check_word
 from ..text.sentence_pieces import read_model
 from ..text.streams import read_lines
 from .treebank_pieces import GPT2Cutter, SentencePieceCutter
-from .word_classes import known_or_class
+from .word_classes import word_or_class
 
 DICTIONARY = f"{DATA_BIN}/dict.txt"
 
@@ -70,7 +70,7 @@ def _words(symbols: frozenset[str], has_classes: bool) -> Cut:
     def cut(words: Sequence[str], place: str) -> list[list[str]]:
         for word in words:
             check_word(word, place)
-        return [[known_or_class(word, symbols) if has_classes else word] for word in words]
+        return [[word_or_class(word, symbols) if has_classes else word] for word in words]
 
     return cut
 
@@ -81,7 +81,9 @@ def has_classes(manifest: Path) -> bool:
         return False
     try:
         content = json.loads(manifest.read_text(encoding="utf-8"))
-        corpus, options = content["corpus"], content["options"]
-        return corpus == "ptb" or (corpus == "treebank" and options["rare_words"] != "keep")
-    except (KeyError, TypeError, ValueError) as error:
-        raise PrepareError(f"{manifest} is not a file of fairseq-stack prepare: {error!r}") from error
+    except ValueError as error:
+        raise PrepareError(f"{manifest} is not a file of fairseq-stack prepare: {error}") from error
+    corpus, options = (content.get("corpus"), content.get("options")) if isinstance(content, dict) else (None, None)
+    return corpus == "ptb" or (
+        corpus == "treebank" and isinstance(options, dict) and options.get("rare_words") != "keep"
+    )

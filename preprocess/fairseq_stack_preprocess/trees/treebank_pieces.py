@@ -40,6 +40,8 @@ class SentencePieceCutter:
         for word, pieces in zip(new, self._encoder.encode(new), strict=True):
             if WORD_MARK in word:
                 raise PrepareError(f"{place}: the word {word!r} holds U+2581, SentencePiece's mark for a space")
+            if "<unk>" in word:
+                raise PrepareError(f"{place}: the word {word!r} holds <unk>, which SentencePiece does not read as text")
             if not pieces:
                 raise PrepareError(f"{place}: the SentencePiece model leaves nothing of the word {word!r}")
             self._known[word] = pieces

@@ -29,6 +29,11 @@ def known_or_class(word: str, known: Collection[str]) -> str:
     return word if word in known else word_class(word, known)
 
 
+def word_or_class(word: str, known: Collection[str]) -> str:
+    """As :func:`known_or_class`, of text in which words may already be classes."""
+    return word if f"{word}-".startswith(f"{UNKNOWN}-") else known_or_class(word, known)
+
+
 def word_class(word: str, known: Collection[str]) -> str:
     """The class of a word that is not known; ``known`` says whether its lower-cased form is.
 

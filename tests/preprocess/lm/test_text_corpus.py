@@ -79,7 +79,7 @@ def test_real_text(reference_data: Path, tmp_path: Path) -> None:
         ({"test.txt": " \n"}, {}, r"test\.txt, line 1: the file holds no sentence"),
         ({}, {"pieces": 9, "stream": True}, "--stream is for words"),
         ({"train.txt": "a b\n", "test.txt": "a\n\u2581\n"}, {"pieces": 40}, r"test\.txt, line 2: holds U\+2581"),
-        ({}, {"pieces": 40}, "--pieces 40: 1 lines of train hold <unk>"),
+        ({}, {"pieces": 40}, r"train\.txt, line 1: holds <unk>, which SentencePiece"),
     ],
     ids=["eos", "special", "empty", "stream of pieces", "mark of pieces", "unknown word"],
 )

@@ -47,7 +47,7 @@ def test_equal_rules_are_joined() -> None:
         ("S -> 'a' [0.5", r"g, line 1: the bracket at column 10 is not closed; a weight looks like [0.5]"),
         ("S -> 'a' ]", "g, line 1: unexpected ']' at column 10"),
         ("S -> \0", r"g, line 1: unexpected '\x00' at column 6"),
-        ("S -> 'a' [x]", "g, line 1: a weight must be a number from 1e-50 to 1e+50 in brackets"),
+        ("S -> 'a' [x]", "g, line 1: a weight must be a number from 1e-100 to 1e+100 in brackets"),
         ("S -> 'a' [0]", "got [0]"),
         ("S -> 'a' [nan]", "got [nan]"),
         ("S -> [1] 'a'", "g, line 1: the weight [1] must be at the end of a right side"),

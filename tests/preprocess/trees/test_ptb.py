@@ -12,6 +12,7 @@ import pytest
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.trees import ptb
 from fairseq_stack_preprocess.trees.ptb import Options, find_files, prepare
+from fairseq_stack_preprocess.trees.side_files import find_mrg_files
 from fairseq_stack_preprocess.trees.word_classes import Fingerprint
 from tests.preprocess.corpus_folders import manifest_of
 from tests.preprocess.trees.treebanks import (
@@ -106,6 +107,11 @@ def test_folders_decide_about_sections_before_names(tmp_path: Path) -> None:
         "valid": ["a/24/wsj_0001.mrg"],
         "test": ["a/23/wsj_0001.mrg"],
     }
+
+
+def test_hidden_files_are_left_out(tmp_path: Path) -> None:
+    write_files(tmp_path, {"02/wsj_0201.mrg": DOG, "02/._wsj_0201.mrg": "", ".git/02/wsj_0202.mrg": CAT})
+    assert [path.name for path in find_mrg_files(tmp_path)] == ["wsj_0201.mrg"]
 
 
 def test_slip_in_section_24(tmp_path: Path) -> None:
