@@ -17,7 +17,7 @@ from tests.commands.running import Server
 from tests.documents import REPOSITORY, Document, Replacement, run_block
 from tests.gpt2_folders import save_gpt2, save_tokenizer
 
-SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "<unk> liest ."]
+SENTENCES = ["der Hund schläft .", "die Katze , die der Hund sieht , schläft .", "die Kinder lesen .", "Anna liest ."]
 SIZES = {"train": 10, "valid": 2, "test": 1}
 TREE = "(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))\n"
 ANSWERS = "(S (UH Yes) (. .))\n(S (UH No) (. .))\n"

@@ -94,6 +94,10 @@ def _score(
     scored = slice(-1) if args.without_end else slice(None)  # the last word is the end
     scores = [-math.fsum(word.surprisal for word in sentence[scored]) for sentence in words]
     unknown = [any(word.is_unknown for word in sentence) for sentence in words]
+    tokens = [model.indices(model.cut(text)) for text in texts]
+    for good, bad in zip(range(0, len(texts), 2), range(1, len(texts), 2), strict=True):
+        if tokens[good] == tokens[bad]:
+            scores[bad] = scores[good]  # rounding depends on what else is in a batch
     return [
         Scored(pair, scores[place], scores[place + 1], unknown[place] or unknown[place + 1])
         for place, pair in zip(range(0, len(texts), 2), pairs, strict=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import operator
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -57,8 +56,8 @@ class Scored:
 
     @property
     def is_tie(self) -> bool:
-        """Whether the sentences are equally probable, up to rounding, which depends on what is in a batch."""
-        return math.isclose(self.good, self.bad, rel_tol=0, abs_tol=1e-4)
+        """Whether the sentences are equally probable."""
+        return self.good == self.bad
 
     def row(self) -> Row:
         """The pair and its scores, for a CSV file."""

@@ -39,6 +39,7 @@ PAGES_OF_TENSORS = """
 import resource, torch
 from types import SimpleNamespace
 from fairseq_stack.compat import trainer
+from omegaconf import OmegaConf
 
 def page_faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -46,8 +47,9 @@ def page_faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 before = min(page_faults() for _ in range(5))
-common = SimpleNamespace(cpu=True, bf16=False, fp16=False)
-trainer.init(lambda *args: None, SimpleNamespace(cuda=False), SimpleNamespace(common=common))
+common = {"cpu": True, "bf16": False, "fp16": False}
+cfg = OmegaConf.create({"common": common, "checkpoint": {"best_checkpoint_metric": "loss"}})
+trainer.init(lambda *args: None, SimpleNamespace(cuda=False), cfg)
 print(before, min(page_faults() for _ in range(30)))  # the first ten may take new memory, as blocks are aligned
 """
 

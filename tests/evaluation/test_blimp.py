@@ -60,11 +60,6 @@ def test_pairs_are_drawn_within_each_paradigm() -> None:
     assert (accuracy.low, accuracy.value, accuracy.high) == (0.5, 0.5, 0.5)
 
 
-def test_ties_are_equal_up_to_rounding() -> None:
-    assert scored("p", "x", -20.00001, -20.0).is_tie
-    assert not scored("p", "x", -20.001, -20.0).is_tie
-
-
 def test_the_mean_over_paradigms() -> None:
     """A tie counts one half, and a paradigm counts as much as another one, whatever its size."""
     pairs = [

@@ -56,13 +56,16 @@ def train_model(
     """
     import sentencepiece
 
-    model, too_long = io.BytesIO(), 0
+    model, too_long, failure = io.BytesIO(), 0, None
 
     def watched() -> Iterator[str]:
-        nonlocal too_long
-        for line in lines:
-            too_long += len(line) > LONGEST_LINE // 4 and len(line.encode()) > LONGEST_LINE
-            yield line
+        nonlocal too_long, failure
+        try:
+            for line in lines:
+                too_long += len(line) > LONGEST_LINE // 4 and len(line.encode()) > LONGEST_LINE
+                yield line
+        except PrepareError as error:
+            failure = error  # which SentencePiece would hide in its own
 
     try:
         # From an iterator and not from files, whose paths SentencePiece would write into the model.
@@ -82,6 +85,8 @@ def train_model(
             minloglevel=2,
         )
     except (RuntimeError, OSError, ValueError) as error:
+        if failure is not None:
+            raise failure from error
         reason = str(error).strip().splitlines()[-1].rpartition("] ")[-1]  # without the part for developers
         flags = f"--pieces {pieces}" + (
             "" if normalization == "identity" else f" --piece-normalization {normalization}"
@@ -89,6 +94,8 @@ def train_model(
         if too_long:
             reason = f"it ignores the {too_long:,} lines of more than {LONGEST_LINE:,} bytes; split them ({reason})"
         raise PrepareError(f"{flags}: SentencePiece could not train: {reason}") from error
+    if failure is not None:
+        raise failure
     if too_long:
         say(
             f"warning: SentencePiece ignores {too_long:,} lines of more than {LONGEST_LINE:,} bytes; characters that "
