@@ -18,7 +18,7 @@ from fairseq_stack_preprocess.mt.translation_options import CORPUS as TRANSLATIO
 from fairseq_stack_preprocess.text.byte_pieces import ByteEncoder
 from fairseq_stack_preprocess.text.sentence_pieces import Encoder, made_blank, read_model
 from fairseq_stack_preprocess.trees.tokens import has_classes
-from fairseq_stack_preprocess.trees.word_classes import UNKNOWN, word_or_class
+from fairseq_stack_preprocess.trees.word_classes import is_class, word_or_class
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
@@ -74,7 +74,7 @@ def _words_or_classes(dictionary: Dictionary) -> Pieces:
     def cut(sentence: str) -> str:
         return " ".join(word_or_class(word, dictionary) for word in sentence.split())
 
-    classes = (index for index, symbol in enumerate(dictionary.symbols) if symbol.startswith(UNKNOWN))
+    classes = (index for index, symbol in enumerate(dictionary.symbols) if is_class(symbol))
     return Pieces(cut, str, classes=frozenset(classes))
 
 

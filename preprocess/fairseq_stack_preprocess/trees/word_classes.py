@@ -31,7 +31,12 @@ def known_or_class(word: str, known: Collection[str]) -> str:
 
 def word_or_class(word: str, known: Collection[str]) -> str:
     """As :func:`known_or_class`, of text in which words may already be classes."""
-    return word if f"{word}-".startswith(f"{UNKNOWN}-") else known_or_class(word, known)
+    return word if is_class(word) else known_or_class(word, known)
+
+
+def is_class(word: str) -> bool:
+    """Whether the word is the name of a class."""
+    return f"{word}-".startswith(f"{UNKNOWN}-")
 
 
 def word_class(word: str, known: Collection[str]) -> str:
