@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from fairseq_stack import cli
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.syntaxgym import SyntaxGymResult
 from fairseq_stack.hub.interface import LanguageModelHub
+from fairseq_stack.hub.surprisals import Word, surprisals
 from tests.end_to_end.fairseq_commands import hub_of, rows_of
 from tests.evaluation.test_blimp import line
 from tests.evaluation.test_syntaxgym import item_of, suite_file
@@ -53,6 +56,22 @@ def test_blimp(
     printed = capsys.readouterr().out
     assert printed.endswith(f"\n{result.signature}\n")
     assert f"|text:penn+lowercase+without-punctuation|end:{end}|" in result.signature
+
+
+def test_equal_tokens_are_a_tie_whatever_rounding_does(
+    language_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rounded(*arguments: Any, **options: Any) -> Iterator[list[Word]]:
+        for number, words in enumerate(surprisals(*arguments, **options)):
+            yield [replace(word, surprisal=word.surprisal + 1e-6 * number) for word in words]
+
+    monkeypatch.setattr("fairseq_stack.hub.surprisals.surprisals", rounded)
+    (tmp_path / "p.jsonl").write_text("\n".join([line("a lion", bad="a zebra"), line("a b", bad="b a")]))
+    assert (
+        cli.main(["evaluate-blimp", str(language_model), "--blimp", str(tmp_path), "--json", str(tmp_path / "out")])
+        == 0
+    )
+    assert BLiMPResult.read(tmp_path / "out").overall.ties == 0.5
 
 
 def test_syntaxgym(

@@ -33,14 +33,16 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def batch_of(corpus: Path, split: str, has_parses: bool, **options: Any) -> tuple[PromptClassificationTask, Any]:
+def batch_of(
+    corpus: Path, split: str, has_parses: bool, combine: bool = False, **options: Any
+) -> tuple[PromptClassificationTask, Any]:
     options = {"dataset_impl": None, "use_plasma_view": False, "seed": 1, "batch_size": None, **options}
     config = PromptClassificationConfig(
         data=str(corpus / "data-bin"), tokens_per_sample=50, train_subset="train", **options
     )
     task: PromptClassificationTask = PromptClassificationTask.setup_task(config)
     task.has_parses = has_parses
-    task.load_dataset(split, combine=split == "train")  # as the trainer does
+    task.load_dataset(split, combine=combine)
     dataset = task.datasets[split]
     return task, dataset.collater([dataset[row] for row in (1, 0)])
 
@@ -94,5 +96,7 @@ def test_a_regression_needs_its_criterion(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_training_has_no_candidates(corpus: Path) -> None:
-    _, batch = batch_of(corpus, "train", True)
+    _, batch = batch_of(corpus, "train", True, combine=True)  # as the trainer does
     assert "candidates" not in batch and batch["labels"].tolist() == [1, 0]
+    _, validated = batch_of(corpus, "train", True)
+    assert "candidates" in validated

@@ -6,11 +6,13 @@ import json
 import random
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from fairseq.tasks import FairseqTask
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
@@ -184,6 +186,14 @@ def test_wrong_folders(data: Path, tmp_path: Path) -> None:
     (tmp_path / "dict.out.txt").write_text("b 1\na 1\n")
     with pytest.raises(UserError, match="differ: expected the same words in the same order"):
         task_of(tmp_path, source_lang="in", target_lang="out")
+
+
+def test_inputs_are_padded_as_any_model_of_an_ensemble_needs(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FairseqTask, "build_model", lambda task, cfg, from_checkpoint=False: cfg)
+    task = task_of(data)
+    for whole in (True, False):
+        task.build_model(SimpleNamespace(reads_whole_input=whole))
+    assert task.pads_to_longest
 
 
 def test_a_blank_is_needed_where_the_network_reads_it(data: Path, tmp_path: Path) -> None:

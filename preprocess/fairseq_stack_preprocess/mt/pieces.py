@@ -97,14 +97,11 @@ def _require_same_normalization(like: Path, options: Options) -> None:
     """Raise PrepareError if the text of another corpus is normalised in another way."""
     try:
         theirs = json.loads((like / MANIFEST_NAME).read_text(encoding="utf-8"))["options"]
-        differ = [name for name in ("normalization", "moses") if theirs[name] != getattr(options, name)]
+        normalization, moses = theirs["normalization"], theirs["moses"]
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise PrepareError(f"--like {like}: expected {MANIFEST_NAME} of prepare {CORPUS}, got {error!r}") from error
-    if differ:
-        flags = {"normalization": f"--normalization {theirs['normalization']}", "moses": "--moses"}
-        if not theirs["moses"]:
-            flags["moses"] = "--no-moses"
-        used = " ".join(flags[name] for name in differ)
+    if (normalization, moses) != (options.normalization, options.moses):
+        used = f"--normalization {normalization} {'--moses' if moses else '--no-moses'}"
         raise PrepareError(f"--like {like}: its text was prepared with {used}; give the same")
 
 

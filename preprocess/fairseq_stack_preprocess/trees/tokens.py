@@ -55,7 +55,7 @@ def tokens_of(folder: Path) -> Tokens:
     path = root / DICTIONARY
     if not path.is_file():
         raise PrepareError(f"{folder} has no {DICTIONARY}; expected the corpus that the model was trained on")
-    symbols = frozenset(line.rpartition(" ")[0] for line in read_lines(path))
+    symbols = frozenset(line.rpartition(" ")[0] for line in read_lines(path, keep_separators=True))
     model, tokenizer = root / PIECE_MODEL_NAME, root / TOKENIZER_NAME
     if model.is_file():
         cutter = SentencePieceCutter(read_model(model))

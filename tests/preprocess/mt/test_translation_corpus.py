@@ -106,7 +106,7 @@ def test_pieces_of_another_corpus(joint: bool, prefix: Path, tmp_path: Path) -> 
     assert "like/sentencepiece.de.model" in manifest_of(tmp_path / "second")["inputs"]
     with pytest.raises(PrepareError, match=r"--like .*: expected the folder of a corpus of de and en"):
         prepare(options_for(other, like=tmp_path), tmp_path / "third")
-    with pytest.raises(PrepareError, match="its text was prepared with --normalization nfkc; give the same"):
+    with pytest.raises(PrepareError, match="its text was prepared with --normalization nfkc --no-moses; give the same"):
         prepare(options_for(other, like=tmp_path / "first", normalization="nfc"), tmp_path / "third")
 
 
