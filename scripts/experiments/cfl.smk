@@ -90,8 +90,8 @@ def recipe(family, rate, seed):
 
 
 def papers_training(rate, seed):
-    """The papers' training: batches of ten strings of one length; the learning rate is multiplied by 0.9 after 5 epochs
-    without improvement, and training stops after 10.
+    """The papers' training: batches of ten strings of one length; the learning rate is multiplied by 0.9 after more than 5
+    epochs without improvement, and training stops after 10.
     """
     return [
         *("--seed", seed, "--batches-of-neighbours", "--batch-size", 10, "--sentence-avg"),

@@ -1,4 +1,4 @@
-"""Stacks beside the delta rule and a looped transformer, at equal parameters, on the languages of DuSell & Chiang (2024).
+"""Stacks, the delta rule and a looped transformer, at equal parameters, on the languages of DuSell & Chiang (2024).
 
 snakemake --snakefile scripts/experiments/cfl_modern.smk --profile scripts/experiments/profiles/local --directory OUT
 

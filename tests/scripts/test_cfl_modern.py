@@ -1,4 +1,4 @@
-"""scripts/experiments/cfl_modern.smk: stacks beside the delta rule, at equal parameters."""
+"""scripts/experiments/cfl_modern.smk: stacks and the delta rule at equal parameters."""
 
 from __future__ import annotations
 
