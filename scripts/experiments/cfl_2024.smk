@@ -4,18 +4,18 @@ snakemake --snakefile scripts/experiments/cfl_2024.smk --profile scripts/experim
 
 Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
 (tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd; or lstm-sup-r and lstm-nd-r, whose output layer also reads the stack), protocol
-(recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper), rate (a
-learning rate, or draw), limit (strings in a set, for a quick look), threads (of a
-training run, 1), init (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of
-at most so many symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (yes:
-nondeterministic stacks learn what to do with the short strings from parses; no) and keep (yes: the checkpoint of each
-epoch; no). The best run by validation is shown.
+(recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper),
+rate (a learning rate, or draw), limit (strings in a set, for a quick look), threads (of a training run, 1), init
+(instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of at most so many
+symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (yes: nondeterministic
+stacks learn what to do with the short strings from parses; no) and keep (yes: the checkpoint of each epoch; no). The
+best run by validation is shown. Of models with an automaton, highest-stack.tsv says whether they reverse reversals.
 
-protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no dropout,
-fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings (a fifth of the
-updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of 10 and 5e-3. On ww^R
-(unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of three seeds, but not with
-the recipe.
+protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no
+dropout, fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings
+(a fifth of the updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of
+10 and 5e-3. On ww^R (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of
+three seeds, but not with the recipe.
 
 protocol=one-turn is how all ten seeds of LSTM+Nd and of Tf+Nd found the middle of ww^R: short for
 init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, protocol=paper rate=3e-3 epochs=15.
@@ -117,10 +117,34 @@ for language in LANGUAGES:
             add(MODELS[kind][0], language, folder, training)
 
 
+HIGHEST_STACK = python_script("highest_stack.py")
+REVERSING = [
+    run
+    for (name, language), runs in GROUPS.items()
+    for run in runs
+    if "Nd" in name and language.endswith("-reversal")
+]
+
+
 rule results:
     input:
         tables_and_figures(RESULTS),
+        [f"{run}/highest-stack.tsv" for run in REVERSING],
     localrule: True
 
 
 include: "cfl_results.smk"
+
+
+rule highest_stack:
+    input:
+        "{model}/trained",
+    output:
+        "{model}/highest-stack.tsv",
+    message:
+        "{wildcards.model}: where the stack is highest"
+    params:
+        strings=lambda wildcards: f"{corpus_of(wildcards.model)}/corpus/text/valid.txt",
+    threads: THREADS
+    shell:
+        "{HIGHEST_STACK} {params.strings:q} {wildcards.model:q}/checkpoint_best.pt > {output:q}"
