@@ -163,8 +163,8 @@ def test_mistakes(tmp_path: Path, name: str, settings: dict[str, Any], message: 
 )
 def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server) -> None:
     """Restarts on tiny data are trained, scored, drawn and tabulated; to show fewer of them, none is trained again."""
-    settings: dict[str, Any] = {"languages": "dyck", "limit": 20, "kinds": "lstm", "seeds": "1,2"}
-    settings |= {"rates": "0.01,0.001"} if name == "cfl_2020" else {}
+    settings: dict[str, Any] = {"languages": "unmarked-reversal", "limit": 20, "kinds": "lstm", "seeds": "1,2"}
+    settings |= {"rates": "0.01,0.001"} if name == "cfl_2020" else {"kinds": "lstm-nd"}
     experiment(server, name, tmp_path, **settings)
     (folder,) = tmp_path.glob("*-20??/*")
     names = {path.name for path in folder.iterdir()}
@@ -172,6 +172,7 @@ def test_formal_languages(tmp_path: Path, name: str, shown: str, server: Server)
     text = (folder / "test.md").read_text(encoding="utf-8")
     assert shown in text
     assert text.count("|eos:no|" if name == "cfl_2020" else "|eos:yes|") == 1
+    assert len([*tmp_path.glob("**/highest-stack.tsv")]) == (2 if name == "cfl_2024" else 0)
     of_one_seed = experiment(server, name, tmp_path, "--dry-run", **{**settings, "seeds": 1})
     plan = of_one_seed.stdout + of_one_seed.stderr
     assert "rule choose" in plan and ": training" not in plan, plan
