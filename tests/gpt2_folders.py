@@ -10,6 +10,8 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 
+from tests.models.building import dictionary_of
+
 PIECES = [f"{mark}{letter}" for mark in ("", "Ġ") for letter in "abcdefgh"] + ["<|endoftext|>"]
 """A vocabulary. As in GPT-2, the end of text is the last piece."""
 
@@ -47,10 +49,7 @@ def save_tokenizer(folder: Path, text: str, num_merges: int = 40) -> None:
 
 def some_pieces() -> Dictionary:
     """A dictionary of some of the pieces, in another order."""
-    dictionary = Dictionary()
-    for piece in PIECES[-2::-2]:
-        dictionary.add_symbol(piece)
-    return dictionary
+    return dictionary_of(*PIECES[-2::-2])
 
 
 def rows_of(dictionary: Dictionary) -> list[int]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from fairseq_stack import cli
+from tests.commands.without import run_without
+from tests.conftest import REPOSITORY
 from tests.evaluation.test_blimp import line as pair
 from tests.evaluation.test_syntaxgym import suite_file
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 MODEL = REPOSITORY / "examples" / "models" / "lstm-nd-marked-reversal"
 
 ABSENT = (
@@ -23,19 +22,6 @@ ABSENT = (
 )
 NEED_MORE = ("criterions", "harness", "hub", "huggingface", "inspection", "models", "optim", "search", "tasks")
 NEEDS_TRITON = re.compile(r"/(_triton/|_?gpu|_bands|_log_partition|_panel)").search
-
-# As if these packages were not installed: what is found on the path of modules lacks them.
-WITHOUT = f"""
-import sys
-from importlib.machinery import PathFinder
-
-class Finder(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] in {ABSENT} else super().find_spec(name, path, target)
-
-sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
-"""
 
 IN_ONE_LINE = """
 import contextlib, io, json
@@ -47,13 +33,6 @@ for command in json.loads(sys.argv[1]):
         results[command] = cli.main(command.split()), said.getvalue()
 print(json.dumps(results))
 """
-
-
-def run_without(program: str, *arguments: str) -> str:
-    command = [sys.executable, "-c", WITHOUT + program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def modules_without_fairseq() -> list[str]:
@@ -69,7 +48,7 @@ def modules_without_fairseq() -> list[str]:
 def test_modules_that_can_be_imported() -> None:
     program = "import importlib\nfor name in sys.argv[1:]: print(importlib.import_module(name).__name__)"
     names = modules_without_fairseq()
-    assert run_without(program, *names).split() == names
+    assert run_without(ABSENT, program, *names).split() == names
 
 
 def test_names_of_the_package() -> None:
@@ -81,7 +60,7 @@ layer = NondeterministicStackAttention(8, 2, 3, 5)
 model = StackTransformerLM(TransformerOptions(stack_layers="sup-4", decoder_embed_dim=8, decoder_ffn_embed_dim=8), 9)
 print(*(name for name in fairseq_stack.__all__ if name not in globals()), hasattr(fairseq_stack, "StackTransformerLn"))
 """
-    assert run_without(program) == "False\n"
+    assert run_without(ABSENT, program) == "False\n"
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +96,7 @@ def test_commands_that_need_fairseq_say_so_in_one_line(corpus: Path, tmp_path: P
         f"parse-prompts {MODEL} --data {tmp_path}/prompts",
         f"surprisal {MODEL} {tmp_path}/sentences",
     ]
-    results = json.loads(run_without(IN_ONE_LINE, json.dumps(commands)))
+    results = json.loads(run_without(ABSENT, IN_ONE_LINE, json.dumps(commands)))
     for command, (code, said) in results.items():
         assert code == 2, command
         assert re.match("fairseq-stack: error: .* needs? fairseq.* install it with: pip install", said), said
@@ -138,7 +117,7 @@ def test_other_packages_are_named_with_the_remedy(tmp_path: Path) -> None:
         f"prepare cfl {tmp_path}/dyck --task dyck": "pip install --no-build-isolation 'fairseq_stack[fairseq]'",
         f"plot training {tmp_path}/train.log --output {tmp_path}/a.png": "pip install 'fairseq_stack[plots]'",
     }
-    results = json.loads(run_without(IN_ONE_LINE, json.dumps(list(commands))))
+    results = json.loads(run_without(ABSENT, IN_ONE_LINE, json.dumps(list(commands))))
     for command, remedy in commands.items():
         code, said = results[command]
         assert (code, remedy in said) == (2, True), said
@@ -148,7 +127,9 @@ def test_other_packages_are_named_with_the_remedy(tmp_path: Path) -> None:
 def test_commands_that_need_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "dyck"
     program = f"from fairseq_stack import cli\nsys.exit(cli.main({['doctor']}) or cli.main(sys.argv[1:]))"
-    said = run_without(program, "prepare", "cfl", str(folder), "--task", "dyck", "--limit", "2", "--no-binarise")
+    said = run_without(
+        ABSENT, program, "prepare", "cfl", str(folder), "--task", "dyck", "--limit", "2", "--no-binarise"
+    )
     assert "agrees with the reference" in said
     assert (folder / "text" / "train.txt").exists()
 
@@ -162,4 +143,4 @@ for name in cli.SUBCOMMANDS:
     except SystemExit as end:
         assert end.code == 0, name
 """
-    assert run_without(program).count("usage: fairseq-stack") == len(cli.SUBCOMMANDS)
+    assert run_without(ABSENT, program).count("usage: fairseq-stack") == len(cli.SUBCOMMANDS)

@@ -14,21 +14,9 @@ import pytest
 
 import fairseq_stack
 from fairseq_stack import cli
-from fairseq_stack.cli import plot, prepare
 from tests.evaluation.cfl_results import cfl_result
 
 PACKAGE = Path(fairseq_stack.__file__).absolute().parent
-
-
-def nested(parent: str, modules: tuple[object, ...]) -> list[tuple[str, ...]]:
-    return [(parent, str(vars(module)["__name__"]).rsplit(".", 1)[1].replace("_", "-")) for module in modules]
-
-
-NAMES: list[tuple[str, ...]] = [
-    *((name,) for name in cli.SUBCOMMANDS),
-    *nested("prepare", prepare.CORPORA),
-    *nested("plot", plot.PLOTS),
-]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.harness import __main__ as harness
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack.hub.surprisals import surprisals
+from tests.commands.without import FAIRSEQ, run_without
 from tests.documents import REPOSITORY, Document
-from tests.huggingface.conftest import FAIRSEQ, run_without_fairseq
 
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
 
@@ -175,7 +175,7 @@ def test_the_exported_folder_without_fairseq(tasks: Any, tmp_path: Path) -> None
     actual: dict[str, Any] = {}
     for command in commands:
         arguments = command.removeprefix("HF_HUB_OFFLINE=1 ") + " --output_path out.json"
-        run_without_fairseq(run, tmp_path, arguments, absent=sorted({*FAIRSEQ} - {"sacrebleu"}))
+        run_without(sorted({*FAIRSEQ} - {"sacrebleu"}), run, folder=tmp_path, stdin=arguments)
         (results,) = tmp_path.glob("out*.json")
         actual |= json.loads(results.read_text())["results"]
         results.unlink()

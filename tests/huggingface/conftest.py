@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,19 +25,6 @@ from tests.end_to_end.test_streams import stream, stream_model  # noqa: F401
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 EXAMPLES = REPOSITORY / "examples" / "models"
-FAIRSEQ = ("fairseq", "fairseq_cli", "hydra", "omegaconf", "sacrebleu")
-"""What an exported model does not need."""
-
-WITHOUT = """
-import sys
-
-class Blocked:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ABSENT:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Blocked())
-"""
 
 
 @dataclass(frozen=True)
@@ -118,11 +101,3 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return made[checkpoint]
 
     return make
-
-
-def run_without_fairseq(program: str, folder: Path, stdin: str = "", absent: Sequence[str] = FAIRSEQ) -> str:
-    command = [sys.executable, "-c", f"ABSENT = {tuple(absent)}\n{WITHOUT}{program}"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout

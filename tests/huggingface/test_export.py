@@ -18,8 +18,9 @@ from fairseq_stack import cli
 from fairseq_stack.hub.interface import LanguageModelHub, load
 from fairseq_stack_preprocess.errors import PrepareError
 from tests.commands.running import Server
+from tests.commands.without import FAIRSEQ, run_without
 from tests.documents import Document, run_block
-from tests.huggingface.conftest import EXAMPLES, run_without_fairseq
+from tests.huggingface.conftest import EXAMPLES
 
 NAMES = ("tf-nd-padded-reversal", "lstm-sup-marked-reversal", "tf-nd-nested-translation")
 FILES = {
@@ -91,7 +92,7 @@ def test_the_page(tmp_path: Path, server: Server) -> None:
     page = Document("docs/huggingface.md")
     (command,), (program, *_) = page.blocks("bash"), page.blocks("python")
     assert run_block(command, tmp_path, server) == "exported\n"
-    outputs, log_probability = run_without_fairseq(program, tmp_path).splitlines()
+    outputs, log_probability = run_without(FAIRSEQ, program, folder=tmp_path).splitlines()
     for string in ast.literal_eval(outputs):
         first, second = string.split(" # ")
         assert second == first[::-1]
@@ -115,4 +116,4 @@ def test_the_readme(folders: dict[str, Any], tmp_path: Path, monkeypatch: pytest
     expected = capsys.readouterr().out
     assert [line[:2] for line in expected.splitlines()] == ["['"] * len(NAMES)
     trusting = re.sub(r'(from_pretrained\(".*?")', r"\1, trust_remote_code=True", program)
-    assert run_without_fairseq(trusting.replace("import fairseq_stack.huggingface\n", ""), tmp_path) == expected
+    assert run_without(FAIRSEQ, trusting.replace("import fairseq_stack.huggingface\n", ""), folder=tmp_path) == expected

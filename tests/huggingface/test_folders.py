@@ -24,11 +24,11 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.language_model import LanguageModel
 from fairseq_stack.hub.surprisals import Word, surprisals
 from fairseq_stack.huggingface.language_model import HuggingFaceLanguageModel
+from tests.commands.without import FAIRSEQ, run_without
 from tests.documents import Document
 from tests.evaluation.test_blimp import line as pair
 from tests.evaluation.test_syntaxgym import suite_file
 from tests.huggingface.conftest import EXAMPLES
-from tests.huggingface.test_export import run_without_fairseq
 
 LINES = ["The dogs bark at the cats.", "The cats that the dog sees sleep.", "Dogs don't thank the girl, they bark."] * 5
 TEXTS = ["The cats don't bark.", "", "unbelievable", "  The  dog\tsees the Zebra — “naïve”, is n't it? ", "Dogs"]
@@ -170,7 +170,7 @@ def test_the_section(gpt2: Path, tmp_path: Path) -> None:
     text = echo.split("'")[1]
     (tmp_path / "raw.txt").write_text(f"{text}\n")
     programs = "\nprint(MARK)\n".join([f"MARK = {MARK!r}", *map(running, ours), program])
-    _, *outputs, of_program = run_without_fairseq(programs, tmp_path).split(f"{MARK}\n")
+    _, *outputs, of_program = run_without(FAIRSEQ, programs, folder=tmp_path).split(f"{MARK}\n")
     (words,) = words_of(HuggingFaceLanguageModel(gpt2), [text], correct_word_ends=True)
     bits = [float(row["surprisal_bits"]) for row in table(outputs[0])]
     assert bits == pytest.approx([word.surprisal / math.log(2) for word in words[:-1]], abs=1e-4)

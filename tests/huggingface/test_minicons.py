@@ -15,8 +15,9 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 pytest.importorskip("minicons", reason="minicons is not installed")
 
 from fairseq_stack.hub.surprisals import surprisals
+from tests.commands.without import FAIRSEQ, run_without
 from tests.documents import Document
-from tests.huggingface.conftest import EXAMPLES, run_without_fairseq
+from tests.huggingface.conftest import EXAMPLES
 
 *_, SCORES, CORRECTION = Document("docs/huggingface.md").blocks("python")
 BITS = {"surprisal": True, "base_two": True}
@@ -46,7 +47,7 @@ def scorer_of(model: Any) -> Any:
 def test_the_page_without_fairseq(exported: Any, tmp_path: Path) -> None:
     model = exported(EXAMPLES / "tf-sup-marked-reversal")
     (tmp_path / "exported").symlink_to(model.folder)
-    tokens, words, texts = map(ast.literal_eval, run_without_fairseq(SCORES, tmp_path).splitlines())
+    tokens, words, texts = map(ast.literal_eval, run_without(FAIRSEQ, SCORES, folder=tmp_path).splitlines())
     expected = list(ours(model.hub, ["0 1 1 # 1 1 0", "0 1 # 0 1"]))
     assert_equal(tokens, [[("</s>", 0.0), *row] for row in expected])
     assert_equal(words, [row[:-1] for row in expected])

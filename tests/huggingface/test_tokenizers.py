@@ -27,18 +27,12 @@ from fairseq_stack.huggingface.tokenizers import (
 )
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
 from tests.huggingface.conftest import PAIRS
+from tests.models.building import dictionary_of
 from tests.preprocess.mt.pairs import options_for, write_pairs
 
 WORDS = ["(", ")", "a", "Ä", "word", "</s", "\u0301", "日本", "x" * 300]
 SPACES = [" ", "\t", "\x1c", "\x1f", "\x85", "\xa0", "\u2003", "\u2028", "\u3000", "\r\n", "  "]
 END = 2
-
-
-def dictionary_of(words: list[str]) -> Dictionary:
-    dictionary = Dictionary()
-    for word in words:
-        dictionary.add_symbol(word)
-    return dictionary
 
 
 def indices(dictionary: Dictionary, text: str) -> list[int]:
@@ -55,7 +49,7 @@ def indices(dictionary: Dictionary, text: str) -> list[int]:
 )
 def test_words(pieces: list[tuple[str, str]], beginning: str) -> None:
     text = beginning + "".join(word + space for word, space in pieces)
-    dictionary = dictionary_of(WORDS)
+    dictionary = dictionary_of(*WORDS)
     expected = indices(dictionary, text)
     assert word_tokenizer(dictionary.symbols, begins=True)(text).input_ids == [END, *expected]
     assert word_tokenizer(dictionary.symbols, begins=False)(text).input_ids == [*expected, END]
@@ -93,7 +87,7 @@ def test_pieces(corpus: Path, tmp_path: Path, known: str) -> None:
     model, manifest = corpus / "sentencepiece.de.model", corpus / "manifest.json"
     cut = piece_tokenizer(model, manifest, "de")
     pieces = sorted({piece for text in TEXTS[: len(PAIRS)] for piece in cut(text).split()})
-    dictionary = dictionary_of(pieces if known == "all" else pieces[::2])
+    dictionary = dictionary_of(*(pieces if known == "all" else pieces[::2]))
     dictionary.save(str(tmp_path / DICTIONARY))
     tokenizer = PieceTokenizer(str(tmp_path / DICTIONARY), str(model), str(manifest), language="de")
     expected = [[*indices(dictionary, cut(text)), END] for text in TEXTS]
@@ -120,14 +114,14 @@ def test_pieces_of_another_model(tmp_path: Path) -> None:
     )
     (tmp_path / "spm.model").write_bytes(model.getvalue())
     cut = piece_tokenizer(tmp_path / "spm.model", None, None)
-    dictionary = dictionary_of(sorted({piece for text in TEXTS for piece in cut(text).split()}))
+    dictionary = dictionary_of(*sorted({piece for text in TEXTS for piece in cut(text).split()}))
     dictionary.save(str(tmp_path / DICTIONARY))
     tokenizer = PieceTokenizer(str(tmp_path / DICTIONARY), str(tmp_path / "spm.model"), begins=True)
     assert tokenizer(TEXTS).input_ids == [[END, *indices(dictionary, cut(text))] for text in TEXTS]
 
 
 def test_words_are_saved(tmp_path: Path) -> None:
-    word_tokenizer(dictionary_of(WORDS).symbols, begins=True, padding_side="left").save_pretrained(tmp_path)
+    word_tokenizer(dictionary_of(*WORDS).symbols, begins=True, padding_side="left").save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     assert loaded(["( a )", "("], padding=True).input_ids == [[2, 4, 6, 5], [1, 1, 2, 4]]
     assert loaded.decode([2, 4, 6, 5, 2], skip_special_tokens=True) == "( a )"
@@ -136,7 +130,7 @@ def test_words_are_saved(tmp_path: Path) -> None:
 
 def test_special_symbols_in_text() -> None:
     """fairseq refuses ``<pad>`` and ``<s>`` in a text; its ``</s>`` ends a text, as tools for transformers expect."""
-    tokenizer = word_tokenizer(dictionary_of(WORDS).symbols, begins=True)
+    tokenizer = word_tokenizer(dictionary_of(*WORDS).symbols, begins=True)
     assert tokenizer("( )</s>").input_ids == tokenizer("( ) </s>").input_ids == [2, 4, 5, 2]
 
 

@@ -25,11 +25,16 @@ from fairseq_stack.tasks.pushdown_language_modeling import PushdownLanguageModel
 from fairseq_stack.tasks.stack_transduction import StackTransductionTask
 
 
+def dictionary_of(*words: str) -> Dictionary:
+    dictionary = Dictionary()
+    for word in words:
+        dictionary.add_symbol(word)
+    return dictionary
+
+
 def make_dictionary(num_symbols: int, multiple_of: int = 1) -> Dictionary:
     """A dictionary of the symbols w0, w1, ... beside fairseq's four special ones."""
-    dictionary = Dictionary()
-    for index in range(num_symbols):
-        dictionary.add_symbol(f"w{index}", n=num_symbols - index)
+    dictionary = dictionary_of(*(f"w{index}" for index in range(num_symbols)))
     dictionary.pad_to_multiple_(multiple_of)
     return dictionary
 

@@ -61,15 +61,8 @@ class TestStepsOneByOne:
         assert len(taken) == x.size(1)
         assert steps.output.shape == (*x.shape[:2], model.output_size)
 
-    def test_in_half_precision(self, taken: list[int]) -> None:
-        self.assert_stepped(NeuralStack(3, 2).bfloat16(), torch.rand(2, 5, 3).bfloat16(), taken)
-
     def test_with_weights_that_do_not_fit_the_caches(self, taken: list[int]) -> None:
         self.assert_stepped(NeuralStack(3, 2, controller="lstm", hidden_size=128), torch.rand(2, 5, 3), taken)
-
-    def test_under_autocast(self, taken: list[int]) -> None:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            self.assert_stepped(NeuralStack(3, 2, controller="lstm"), torch.rand(2, 5, 3), taken)
 
     def test_without_kernels(self, taken: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
         model, x = NeuralStack(3, 2, controller="gru").double(), torch.rand(2, 5, 3).double()

@@ -119,13 +119,6 @@ class TestStepsOneByOne:
     def test_with_weights_that_do_not_fit_the_caches(self, steps: list[int]) -> None:
         self.assert_stepped(StackLSTM(INPUT, 512), random_inputs(2, 3).float(), steps)
 
-    def test_in_half_precision(self, steps: list[int]) -> None:
-        self.assert_stepped(build("sup").bfloat16(), random_inputs().bfloat16(), steps)
-
-    def test_under_autocast(self, steps: list[int]) -> None:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            self.assert_stepped(build("sup").float(), random_inputs().float(), steps)
-
     def test_without_kernels(self, steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
         lstm, inputs = build("sup"), random_inputs()
         expected, _ = lstm(inputs, return_state=False)

@@ -111,16 +111,6 @@ def test_default_device(name: str) -> None:
     assert reading.device == again.device == torch.device("cpu")
 
 
-@pytest.mark.parametrize("name", STACKS)
-def test_default_dtype(name: str) -> None:
-    stack = STACKS[name]
-    for dtype in (torch.float32, torch.float64):
-        torch.set_default_dtype(dtype)
-        inputs = [x.detach() for x in stack.random_inputs(2, 2, 3, dtype=dtype)]
-        reading, _ = stack.step_through(inputs, stack.begin(inputs))
-        assert reading.dtype == dtype
-
-
 # Numbers that the last state holds, for n steps and vectors of size m; if each step kept a copy of the state before it,
 # they would take far more.
 HELD = {"stratification": lambda n, m: n * m, "queue": lambda n, m: n * m, "nondeterministic": lambda n, m: 18 * n * n}

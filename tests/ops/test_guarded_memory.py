@@ -15,6 +15,7 @@ from tests.ops.controllers.inputs import SETUPS
 from tests.ops.controllers.inputs import outputs_of as neural_stack_of
 from tests.ops.controllers.inputs import random_arguments as neural_arguments
 from tests.ops.guarded_memory import GuardedCalls
+from tests.ops.nondeterministic.inputs import random_inputs
 from tests.ops.recurrent.inputs import STACKS as RECURRENT
 from tests.ops.recurrent.inputs import outputs_of as lstm_of
 from tests.ops.recurrent.inputs import random_arguments as lstm_arguments
@@ -74,7 +75,7 @@ def test_stacks(way: Way) -> None:
 def test_automata(dtype: torch.dtype) -> None:
     """With forbidden transitions, with threads that share each sequence, and with windows."""
     for length, *sizes in AUTOMATA:
-        inputs = automaton(dtype, 2, length, *sizes)
+        inputs = random_inputs(2, length, *sizes, dtype=dtype)
         with torch.no_grad():
             for x in inputs[:3]:
                 x[::2].masked_fill_(torch.rand(x[::2].shape) < 0.3, -torch.inf)
@@ -83,13 +84,6 @@ def test_automata(dtype: torch.dtype) -> None:
                 check(lambda *x: nondeterministic_stack(*x, backend="native", return_weights=True), inputs, 2)
         for window in (1, 30):
             check(lambda *x, w=window: nondeterministic_stack(*x, backend="native", window=w), inputs, 2)
-
-
-def automaton(dtype: torch.dtype, batch_size: int, length: int, num_states: int, num_symbols: int) -> list[Tensor]:
-    targets = (num_states, num_symbols), (num_states, num_symbols), (num_states,)
-    logits = [torch.randn(batch_size, length, num_states, num_symbols, *to) for to in targets]
-    vectors = torch.randn(batch_size, length, 3), torch.randn(3)
-    return [x.to(dtype).requires_grad_() for x in (*logits, *vectors)]
 
 
 @pytest.mark.parametrize("window", [None, 1, 4])
@@ -110,7 +104,7 @@ def test_steps_of_automata_that_branch(window: int | None) -> None:
                 state = state.reorder(rows[t]) if t % 3 == 1 else state
             return results
 
-        inputs = automaton(torch.float64, 3, length, *sizes)
+        inputs = random_inputs(3, length, *sizes)
         start = torch.randn(3, *sizes, dtype=torch.float64, requires_grad=True)
         assert check(readings, [*inputs, start], 2 * length + 2) == {"fss_nd_step", "fss_nd_step_backward"}
         with torch.no_grad():

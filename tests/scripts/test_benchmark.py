@@ -18,7 +18,6 @@ from scripts.benchmark.cases import axes_of, first_of_each_op, measurable
 from scripts.benchmark.command import main
 from scripts.benchmark.training import WORKLOADS, Workload
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "benchmark.py"
 STACKS = first_of_each_op()
 TABLES = [
     *(f"## Stack {name}: forward and backward pass" for name in STACKS),

@@ -20,13 +20,6 @@ Tokens = tuple[int, ...]
 NextLogProbs = Callable[[Tokens], Sequence[float]]
 
 
-def make_dictionary(num_words: int) -> Dictionary:
-    dictionary = Dictionary()
-    for i in range(num_words):
-        dictionary.add_symbol(f"w{i}")
-    return dictionary
-
-
 @dataclass(frozen=True)
 class RandomTable:
     """Logits of the next symbol that depend on everything there is: the source and all symbols so far.

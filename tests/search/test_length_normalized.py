@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
+from tests.models.building import make_dictionary
 from tests.search.reference import (
     BOS,
     EOS,
@@ -23,7 +24,6 @@ from tests.search.reference import (
     ScriptedTable,
     Tokens,
     assert_same_hypotheses,
-    make_dictionary,
     make_sample,
     next_log_probs,
     reference_search,

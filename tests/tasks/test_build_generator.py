@@ -12,7 +12,8 @@ from fairseq.sequence_generator import SequenceGenerator
 
 from fairseq_stack.search import LengthNormalizedBeamSearchGenerator
 from fairseq_stack.tasks.stack_translation import StackTranslationConfig, StackTranslationTask
-from tests.search.reference import ScriptedModel, ScriptedTable, make_dictionary
+from tests.models.building import make_dictionary
+from tests.search.reference import ScriptedModel, ScriptedTable
 
 DICTIONARY = make_dictionary(2)
 MODELS: list[Any] = [ScriptedModel(DICTIONARY, ScriptedTable(len(DICTIONARY)))]

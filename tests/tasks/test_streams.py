@@ -21,15 +21,9 @@ from fairseq_stack.modules import (
 from fairseq_stack.ops.nondeterministic import state as nondeterministic_state
 from fairseq_stack.tasks._carried import CarriedStates, as_plain, from_plain
 from fairseq_stack.tasks._streams import EOS_WORD, Segments, TextStream
+from tests.models.building import dictionary_of
 
 LETTERS = "abcdefghijklm"
-
-
-def dictionary_of(*words: str) -> Dictionary:
-    dictionary = Dictionary()
-    for word in words:
-        dictionary.add_symbol(word)
-    return dictionary
 
 
 def stream_of(*lines: str, words: str = LETTERS) -> tuple[TextStream, Dictionary]:

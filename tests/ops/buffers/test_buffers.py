@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,53 +161,40 @@ def test_half_precision_is_computed_in_float32(dtype: torch.dtype, backend: str)
         assert torch.equal(actual, wanted.to(dtype))
 
 
-@pytest.mark.parametrize("garbage", [torch.nan, torch.inf, -torch.inf])
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_garbage_stays_out_of_inputs_that_do_not_depend_on_it(backend: str, garbage: float) -> None:
-    pop, items = torch.full((2, 8), 0.5, dtype=torch.float64), torch.randn(2, 4, 3, dtype=torch.float64)
-    expected = input_buffer(pop, items, backend=backend)
-    for name in ("pop", "items"):
-        spoilt = {"pop": pop.clone(), "items": items.clone()}
-        if name == "pop":
-            spoilt["pop"][0, 5] = garbage
-            wrong = torch.zeros_like(expected, dtype=torch.bool)
-            wrong[0, 5:] = True
-        else:
-            spoilt["items"][0, 2, 1] = garbage  # the positions 1.5, 2 and 2.5 read it
-            wrong = torch.zeros_like(expected, dtype=torch.bool)
-            wrong[0, 3:6, 1] = True
-        check_garbage(input_buffer, spoilt, expected, wrong, backend)
+def read_outputs(push: Tensor, values: Tensor, *, backend: str) -> Tensor:
+    return output_buffer(push, values, 5, reading="read-first", backend=backend)
 
 
 @pytest.mark.parametrize("garbage", [torch.nan, torch.inf, -torch.inf])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_garbage_stays_out_of_outputs_that_do_not_depend_on_it(backend: str, garbage: float) -> None:
-    push, values = torch.full((2, 10), 0.5, dtype=torch.float64), torch.randn(2, 10, 3, dtype=torch.float64)
-
-    def read(push: Tensor, values: Tensor, *, backend: str) -> Tensor:
-        return output_buffer(push, values, 5, reading="read-first", backend=backend)
-
-    expected = read(push, values, backend=backend)
-    for name in ("push", "values"):
-        spoilt = {"push": push.clone(), "values": values.clone()}
-        wrong = torch.zeros_like(expected, dtype=torch.bool)
-        if name == "push":
-            spoilt["push"][0, 5] = garbage  # before it 2.5 was written
-            wrong[0, 2:] = True
-        else:
-            spoilt["values"][0, 4:6, 1] = garbage
-            wrong[0, 2, 1] = True
-        check_garbage(read, spoilt, expected, wrong, backend)
-
-
-def check_garbage(
-    compute: Callable[..., Tensor], spoilt: dict[str, Tensor], expected: Tensor, wrong: Tensor, backend: str
+@pytest.mark.parametrize(
+    ("compute", "sizes", "spoilt", "place", "wrong_at"),
+    [
+        (input_buffer, (8, 4), 0, (0, 5), np.s_[0, 5:]),
+        (input_buffer, (8, 4), 1, (0, 2, 1), np.s_[0, 3:6, 1]),  # the positions 1.5, 2 and 2.5 read it
+        (read_outputs, (10, 10), 0, (0, 5), np.s_[0, 2:]),  # before it 2.5 was written
+        (read_outputs, (10, 10), 1, np.s_[0, 4:6, 1], (0, 2, 1)),
+    ],
+)
+def test_garbage_stays_out_of_what_does_not_depend_on_it(
+    compute: Callable[..., Tensor],
+    sizes: tuple[int, int],
+    spoilt: int,
+    place: Any,
+    wrong_at: Any,
+    backend: str,
+    garbage: float,
 ) -> None:
-    leaves = {name: x.requires_grad_() for name, x in spoilt.items()}
-    actual = compute(**leaves, backend=backend)
+    steps, length = sizes
+    leaves = [torch.full((2, steps), 0.5, dtype=torch.float64), torch.randn(2, length, 3, dtype=torch.float64)]
+    expected = compute(*leaves, backend=backend)
+    wrong = torch.zeros_like(expected, dtype=torch.bool)
+    leaves[spoilt][place] = garbage
+    wrong[wrong_at] = True
+    actual = compute(*[x.requires_grad_() for x in leaves], backend=backend)
     assert actual[wrong].isnan().all()
     assert torch.equal(actual[~wrong], expected[~wrong])
-    for gradient in torch.autograd.grad(actual[~wrong].sum(), [*leaves.values()]):
+    for gradient in torch.autograd.grad(actual[~wrong].sum(), leaves):
         assert gradient.isfinite().all()
 
 

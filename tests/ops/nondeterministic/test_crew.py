@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_stack.ops import _native, nondeterministic_stack
 from fairseq_stack.ops._native import availability, crew_size
-from tests.helpers import INSTRUCTION_SETS, threads, use_instruction_set
+from tests.helpers import threads
 
 SIZES = [(1, 1, 1), (2, 2, 2), (16, 3, 3), (17, 1, 2), (63, 2, 3), (100, 2, 2)]  # n, Q, S
 LOG_WEIGHTS = ["near", "too far apart for float32", "masked", "undefined"]
@@ -75,10 +75,9 @@ def test_same_bits_in_all_threads(log_weights: str) -> None:
     check((33, 2, 2), log_weights, torch.float32, (2, 3, 7))
 
 
-@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-def test_same_bits_with_each_instruction_set(instruction_set: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("instruction_set")
+def test_same_bits_with_each_instruction_set() -> None:
     """Tiles have other sizes there, and may be smaller or larger than blocks of columns."""
-    use_instruction_set(instruction_set, monkeypatch)
     for dtype in (torch.float32, torch.float64):
         check((67, 2, 3), "near", dtype, (2, 5))
 

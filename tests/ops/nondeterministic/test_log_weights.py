@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.ops import NondeterministicStackState, nondeterministic_stack
-from tests.helpers import INSTRUCTION_SETS, assert_normwise_close, use_instruction_set
+from tests.helpers import assert_normwise_close
 from tests.ops.nondeterministic.inputs import initial_state, random_inputs, weighted_sum
 
 
@@ -53,13 +53,10 @@ def test_the_weights_of_the_reference(window: int | None) -> None:
     check(random_inputs(2, 7), window)
 
 
-@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
+@pytest.mark.usefixtures("instruction_set")
 @pytest.mark.parametrize(("num_states", "num_symbols"), [(1, 1), (3, 1), (2, 3)])
-def test_instruction_sets(
-    instruction_set: str, num_states: int, num_symbols: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_instruction_sets(num_states: int, num_symbols: int) -> None:
     """Each lays out the columns in its own way."""
-    use_instruction_set(instruction_set, monkeypatch)
     check(random_inputs(2, 6, num_states, num_symbols), 4)
 
 

@@ -13,11 +13,9 @@ from torch import Tensor
 
 from fairseq_stack.ops import SuperpositionStackState, superposition_stack
 from tests.helpers import (
-    INSTRUCTION_SETS,
     assert_agree,
     assert_normwise_close,
     gradients,
-    use_instruction_set,
 )
 from tests.ops.stacks import STACKS, fast_backends
 
@@ -44,7 +42,6 @@ def apply(stack: list[Item], action: int, item: Item) -> None:
         stack.pop()
 
 
-@pytest.mark.usefixtures("poisoned_memory")
 @pytest.mark.parametrize(("length", "size"), SIZES)
 def test_any_weights_of_actions(length: int, size: int) -> None:
     """The weights of actions need not be probabilities."""
@@ -53,13 +50,9 @@ def test_any_weights_of_actions(length: int, size: int) -> None:
     assert_agree((superposition_stack(*inputs, backend=backend) for backend in fast_backends()), expected, inputs)
 
 
-@pytest.mark.usefixtures("poisoned_memory")
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.usefixtures("instruction_set")
 @pytest.mark.parametrize(("length", "size", "limit"), LONG)
-def test_native_equals_pytorch_in_long_sequences(
-    length: int, size: int, limit: int | None, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_instruction_set(name, monkeypatch)
+def test_native_equals_pytorch_in_long_sequences(length: int, size: int, limit: int | None) -> None:
     inputs = STACK.random_inputs(2, length, size)
     readings, expected = (
         superposition_stack(*inputs, depth_limit=limit, backend=backend) for backend in ("native", "pytorch")
@@ -72,7 +65,6 @@ LIMITED = [(0, 5, 1), (1, 1, 2), (2, 5, 1), (3, 33, 3), (8, 5, 3), (8, 1, 31), (
 LIMITED += [(300, 3, 7), (129, 2, 64)]
 
 
-@pytest.mark.usefixtures("poisoned_memory")
 @pytest.mark.parametrize(("length", "size", "limit"), LIMITED)
 def test_a_limited_stack_equals_the_reference(length: int, size: int, limit: int) -> None:
     inputs = STACK.random_inputs(2, length, size)
@@ -119,10 +111,9 @@ def test_extreme_values_are_finite(weights: tuple[float, ...], backend: str) -> 
         assert all(x.isfinite().all() for x in results)
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
-def test_later_values_do_not_reach_earlier_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("instruction_set")
+def test_later_values_do_not_reach_earlier_gradients() -> None:
     """The product of a cotangent with a vector that is pushed later is of no use, and may be infinite."""
-    use_instruction_set(name, monkeypatch)
     actions, values = (x.detach() for x in STACK.random_inputs(2, 20, 3, dtype=torch.float32))
     values[:, 12:] = 1e38
     inputs = actions.requires_grad_(), values.requires_grad_()
