@@ -183,23 +183,14 @@ def find_variants(case: Case, dtypes: Sequence[torch.dtype], device: torch.devic
     ]
 
 
-@dataclass(frozen=True)
-class MeasuredSizes:
-    """Which sizes of a kind are measured unless others are given.
+def sizes_of(kind: Kind, part: str) -> Sequence[Sizes]:
+    """Which sizes of a kind are measured unless others are given: ``timed`` in passes, and ``decoded``.
 
-    Attributes:
-        timed: for passes over whole sequences.
-        decoded: for decoding.
+    A kind that is not of this project has the sizes of its examples.
     """
-
-    timed: tuple[Sizes, ...]
-    decoded: tuple[Sizes, ...]
-
-
-def sizes_of(kind: Kind) -> MeasuredSizes:
-    """The sizes of a kind of this project, or those of the examples of another one."""
-    examples = tuple((10, 80, *example) for example in kind.examples)
-    return _SIZES.get(kind.name, MeasuredSizes(examples, examples))
+    if kind.name in _SIZES:
+        return _SIZES[kind.name][part]
+    return [(10, 80, *example) for example in kind.examples]
 
 
 def quick_sizes(kind: Kind) -> Sizes:
@@ -207,20 +198,20 @@ def quick_sizes(kind: Kind) -> Sizes:
     return (2, 12, *kind.examples[0])
 
 
-_SIZES = {
-    "nd": MeasuredSizes(
-        timed=(
+_SIZES: dict[str, dict[str, Sequence[Sizes]]] = {
+    "nd": {
+        "timed": (
             *((10, 40, 2, 3, 5), (16, 30, 3, 3, 10), (10, 80, 3, 3, 5), (10, 100, 3, 3, 5)),
             *((4, 200, 3, 3, 5), (1, 400, 3, 3, 5)),
         ),
-        decoded=((10, 40, 2, 3, 5), (10, 80, 3, 3, 5), (10, 200, 3, 3, 5)),
-    ),
-    "sup": MeasuredSizes(
-        timed=((10, 60, 32), (16, 30, 511), (10, 80, 511), (10, 200, 511), (2, 400, 256)),
-        decoded=((10, 80, 511), (10, 200, 511)),
-    ),
-    "strat": MeasuredSizes(
-        timed=((10, 60, 32), (10, 80, 511), (10, 200, 511)),
-        decoded=((10, 80, 511),),
-    ),
+        "decoded": ((10, 40, 2, 3, 5), (10, 80, 3, 3, 5), (10, 200, 3, 3, 5)),
+    },
+    "sup": {
+        "timed": ((10, 60, 32), (16, 30, 511), (10, 80, 511), (10, 200, 511), (2, 400, 256)),
+        "decoded": ((10, 80, 511), (10, 200, 511)),
+    },
+    "strat": {
+        "timed": ((10, 60, 32), (10, 80, 511), (10, 200, 511)),
+        "decoded": ((10, 80, 511),),
+    },
 }

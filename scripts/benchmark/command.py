@@ -105,7 +105,7 @@ def check_arguments(parser: argparse.ArgumentParser, args: argparse.Namespace) -
         except ValueError as error:
             parser.error(f"--{name}: {error}")
         for part in ("timed", "decoded"):
-            usual = (quick_sizes(kind),) if args.quick else getattr(sizes_of(kind), part)
+            usual = (quick_sizes(kind),) if args.quick else sizes_of(kind, part)
             getattr(args, part)[name] = [Case(kind, sizes) for sizes in listed or usual]
     try:
         torch.empty(0, device=args.device)

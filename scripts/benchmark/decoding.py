@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -90,7 +92,7 @@ class Beam:
             ancestors[:t] = ancestors[:t, self._order[t]]
         steps = torch.arange(length, device=self._order.device)
         with torch.no_grad():
-            reading = self._decode()
+            *_, reading = self._decode()
             drawn = [x[ancestors.T, steps].double() for x in self._drawn]
             module = self._module.double()
             read = module.readings if isinstance(module, StackAttention) else module
@@ -103,31 +105,25 @@ class Beam:
 
     def run(self, timer: Timer) -> Run:
         """A run of all steps: the seconds that all, and that the last of ten parts, took."""
-        last_part = self._case.length - self._case.length // 10
 
         def run() -> Times:
             lap = timer.start()
-            before = 0.0
-
-            def look(t: int) -> None:
-                nonlocal before
-                if t == last_part:
-                    before = lap()
-
+            steps = self._decode()
             with torch.no_grad():
-                self._decode(look)
+                deque(islice(steps, self._case.length - self.last_steps), maxlen=0)
+                before = lap()
+                deque(steps, maxlen=0)
             after = lap()
             return before + after, after
 
         return run
 
-    def _decode(self, look: Callable[[int], None] = lambda t: None) -> Tensor:
-        """The reading after the last step; ``look`` is called with t before step t + 1."""
-        module, reading = self._module, torch.empty(0)
+    def _decode(self) -> Iterator[Tensor]:
+        """The reading after each step."""
+        module = self._module
         state = module.initial_state(self._case.batch_size)
         step: Callable[..., tuple[Tensor, Any]]
         step = module.step_reading if isinstance(module, StackAttention) else module.step
-        for t, drawn in enumerate(zip(*(x.unbind(1) for x in self._drawn), strict=True)):
-            look(t)
-            reading, state = step(*[*drawn, state.reorder(self._order[t])])
-        return reading
+        for order, *drawn in zip(self._order, *(x.unbind(1) for x in self._drawn), strict=True):
+            reading, state = step(*[*drawn, state.reorder(order)])
+            yield reading

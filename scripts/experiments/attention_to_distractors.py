@@ -11,7 +11,6 @@ means over all heads of all layers. Intervals (95 %) are bootstrapped over the p
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -60,15 +59,10 @@ def attention(model: Hub, suite: Suite) -> dict[str, Estimate]:
 
 def main(suites: str, numbers: str, *models: str) -> None:
     """Write the numbers, and print the table."""
-    logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
     read = [read_suite(Path(suites) / f"{name}.json") for name in CATEGORIES["agreement"]]
     hubs = ((model, load(model)) for model in models)
     estimates = {model: {suite.name: attention(hub, suite) for suite in read} for model, hub in hubs}
-    as_json = {
-        model: {name: {key: asdict(value) for key, value in nouns.items()} for name, nouns in of_suites.items()}
-        for model, of_suites in estimates.items()
-    }
-    Path(numbers).write_text(json.dumps(as_json, indent=2) + "\n", encoding="utf-8")
+    Path(numbers).write_text(json.dumps(estimates, indent=2, default=asdict) + "\n", encoding="utf-8")
     rows = [
         [name, model, *(" (".join(value.cells(3)) + ")" for value in nouns.values())]
         for model, of_suites in estimates.items()

@@ -10,7 +10,6 @@ The report is table.md, demo.png and demo-stack.png in FOLDER.
 
 from __future__ import annotations
 
-import logging
 import math
 import sys
 from collections import defaultdict
@@ -126,7 +125,6 @@ def draw_stack(folder: Path, path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
     results = {kind: CFLResult.read(folder / DYCK / kind / "test.json") for kind in KINDS}
     translation, exact = translation_table(folder / TRANSLATION)
     low, high = results["tf"].train_lengths

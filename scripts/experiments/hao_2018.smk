@@ -24,21 +24,12 @@ SUMMARY = python_script("hao_2018.py")
 include: "hao_trials.smk"
 
 
-TABLES = [f"{FOLDER}/table{selection('rows', 'trials')}.{suffix}" for suffix in ("md", "json")]
-
-
-rule results:
-    input:
-        TABLES,
-    default_target: True
-    localrule: True
-
-
 rule summarise:
     input:
         [f"{run(row, trial)}/{split}.json" for row in ROWS for trial in TRIALS for split in SPLITS],
     output:
-        TABLES,
+        [f"{FOLDER}/table{selection('rows', 'trials')}.{suffix}" for suffix in ("md", "json")],
+    default_target: True
     message:
         "the table {output[0]}"
     params:

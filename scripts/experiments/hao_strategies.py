@@ -10,7 +10,6 @@ trial. The tables have its minimum, median and maximum over the trials, and the 
 from __future__ import annotations
 
 import json
-import logging
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -150,7 +149,6 @@ def draw(path: Path, networks: dict[str, Sequence[Trial]]) -> None:
 
 def main(markdown: str, numbers: str, picture: str, *arguments: str) -> None:
     """Write the tables and the picture, and print the table."""
-    logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
     networks: dict[str, Sequence[Trial]] = {}
     for argument in arguments:
         network, _, pairs = argument.partition("=")

@@ -8,7 +8,6 @@ curves are those of docs/results/cfl_2024: all runs by this protocol, the test s
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,6 @@ def draw_best_run(axes: Any, stack: InspectedAutomaton) -> None:
 
 def main(checkpoint: str, picture: str) -> None:
     """Draw the picture."""
-    logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
     (stack,) = inspect_stacks(load(checkpoint), " ".join([*W, *reversed(W)]))
     assert isinstance(stack, InspectedAutomaton)
     with figure(Path(picture), 1, 2, (10.5, 4), widths=(1, 1.7)) as panels:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import csv
 import json
-import logging
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -191,7 +190,6 @@ def estimates(stack: Stack, clauses: Sequence[Clause]) -> dict[str, dict[str, Es
 
 def main(checkpoint: str, pairs: str, numbers: str, picture: str, limit: str | None = None) -> None:
     """Write the numbers and the picture, and print the table."""
-    logging.getLogger().setLevel(logging.WARNING)  # fairseq would log everything
     clauses = read_clauses(Path(pairs), None if limit is None else int(limit))
     (drawn, _), *_ = Counter(clause.matched for clause in clauses).most_common()
     hub = load(checkpoint)
@@ -209,21 +207,11 @@ def main(checkpoint: str, pairs: str, numbers: str, picture: str, limit: str | N
         for name, means in measures.items()
     ]
     right = [sum(of_pairs) for of_pairs in zip(*(clause.right for clause in clauses), strict=True)]
-    summary = {"pairs": len(clauses), "right": dict(zip(COMPARED, right, strict=True)), "stacks": _as_json(estimated)}
-    Path(numbers).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    summary = {"pairs": len(clauses), "right": dict(zip(COMPARED, right, strict=True)), "stacks": estimated}
+    Path(numbers).write_text(json.dumps(summary, indent=2, default=asdict) + "\n", encoding="utf-8")
     draw(Path(picture), next(clause for clause in clauses if clause.matched == drawn), stacks)
     print(f"{len(clauses):,} pairs; the first word is right in {right[0]:,}, the sentence in {right[1]:,}\n")
     print(table(("layer", "stack", "measure", *KEYS), rows))
-
-
-def _as_json(estimated: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Estimate]]]]) -> object:
-    return {
-        model: {
-            layer: {name: {key: asdict(value) for key, value in means.items()} for name, means in measures.items()}
-            for layer, measures in of_model.items()
-        }
-        for model, of_model in estimated.items()
-    }
 
 
 def draw(path: Path, example: Clause, stacks: Mapping[str, Mapping[str, Stack]]) -> None:
