@@ -60,28 +60,35 @@ def read_parsed_corpus(folder: Path, split: str) -> ParsedCorpus:
     if not columns[path]:
         raise UserError(f"{path} has no sentences")
     sentences = [tuple(line.split()) for line in columns[path]]
-    word_of = _word_of(columns.get(others[0]), sentences)
+    pieces, tags = others
+    word_of = _word_of(pieces, columns[pieces], sentences) if pieces in columns else [range(len(x)) for x in sentences]
     return ParsedCorpus(
         sentences=sentences,
         attachments=text / f"{split}.attach",
         word_of=word_of,
-        punctuation=_punctuation(columns.get(others[1]), word_of),
+        punctuation=_punctuation(tags, columns[tags], word_of) if tags in columns else None,
         has_brackets=is_bounded_dyck(read_manifest(root)),
         dictionaries=dictionaries,
     )
 
 
-def _word_of(sizes: Sequence[str] | None, sentences: Sequence[Line]) -> list[Sequence[int]]:
-    """The number of the word that each token belongs to, where tokens are pieces of words; otherwise its own number."""
-    if sizes is None:
-        return [range(len(sentence)) for sentence in sentences]
-    counts = [map(int, line.split()) for line in sizes]
-    return [[number for number, count in enumerate(line) for _ in range(count)] for line in counts]
+def _word_of(path: Path, sizes: Sequence[str], sentences: Sequence[Line]) -> list[Sequence[int]]:
+    """The number of the word that each token belongs to, by the numbers of pieces of words."""
+    word_of: list[Sequence[int]] = []
+    for number, (line, sentence) in enumerate(zip(sizes, sentences, strict=True), start=1):
+        counts = [int(count) if count.isdecimal() else 0 for count in line.split()]
+        if 0 in counts or sum(counts) != len(sentence):
+            expected = f"the numbers of pieces of words, {len(sentence)} together"
+            raise UserError(f"{path}, line {number}: expected {expected}, got {line[:80]!r}")
+        word_of.append([word for word, count in enumerate(counts) for _ in range(count)])
+    return word_of
 
 
-def _punctuation(tags: Sequence[str] | None, word_of: Sequence[Sequence[int]]) -> list[list[bool]] | None:
+def _punctuation(path: Path, tags: Sequence[str], word_of: Sequence[Sequence[int]]) -> list[list[bool]]:
     """Whether tokens are punctuation, by the tags of their words."""
-    if tags is None:
-        return None
-    lines = [line.split() for line in tags]
-    return [[line[word] in PUNCTUATION_TAGS for word in words] for line, words in zip(lines, word_of, strict=True)]
+    punctuation = []
+    for number, (line, words) in enumerate(zip(map(str.split, tags), word_of, strict=True), start=1):
+        if len(line) != len(set(words)):
+            raise UserError(f"{path}, line {number}: expected {len(set(words))} tags, got {len(line)}")
+        punctuation.append([line[word] in PUNCTUATION_TAGS for word in words])
+    return punctuation

@@ -99,7 +99,10 @@ def read_transformations(folder: Path, split: str) -> TransformationPairs:
             f"{folder} is not a corpus of fairseq-stack prepare {CORPUS}: expected {MANIFEST_NAME} of such a corpus"
         )
     task = TASKS[manifest["options"]["task"]]
-    pairs, words = zip(*_read_pairs(root / TEXT, split, task), strict=True)
+    read = list(_read_pairs(root / TEXT, split, task))
+    if not read:
+        raise UserError(f"{folder}: the split {split} is empty")
+    pairs, words = zip(*read, strict=True)
     return TransformationPairs(task, pairs, words, dictionaries)
 
 
@@ -109,9 +112,14 @@ def _read_pairs(folder: Path, split: str, task: Task) -> Iterator[tuple[Pair, De
         known = sorted(path.stem for path in folder.glob(f"*.{SOURCE}"))
         raise UserError(f"{folder.parent} has no split {split!r}; it has {', '.join(known) or 'none'}")
     columns = ([tuple(line.split()) for line in lines] for lines in read_columns(*paths))
-    for source, target, linear, (subject, verb_phrase) in zip(*columns, strict=True):
-        pair = Pair(source, target, linear, (subject, verb_phrase))
-        yield pair, deciding_word(task, pair)
+    for number, (source, target, linear, structure) in enumerate(zip(*columns, strict=True), start=1):
+        try:
+            subject, verb_phrase = structure
+            pair = Pair(source, target, linear, (subject, verb_phrase))
+            yield pair, deciding_word(task, pair)
+        except (IndexError, ValueError) as error:
+            expected = f"a pair of {task.name}, as fairseq-stack prepare {CORPUS} writes it"
+            raise UserError(f"{folder / split}.*, line {number}: expected {expected}") from error
 
 
 def deciding_word(task: Task, pair: Pair) -> DecidingWord | None:

@@ -8,6 +8,7 @@ import torch
 from fairseq import utils
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.hub.batches import require_lengths
 from fairseq_stack.hub.interface import Hub, TransductionHub
 
 
@@ -26,13 +27,14 @@ def load_split(hub: TransductionHub, split: str) -> list[list[str]]:
     """Load the strings of a split of the model's data, and return them: first all inputs, then all targets.
 
     Raises:
-        UserError: the data have no such split, or a pair of strings is wrong.
+        UserError: the data have no such split, or a pair of strings is wrong or too long for the model.
     """
     try:
         hub.task.load_dataset(split)
     except FileNotFoundError as error:
         raise UserError(f"{hub.task.cfg.data} has no split {split}; expected a folder with binarised data") from error
     dataset = hub.task.dataset(split)
+    require_lengths(dataset.inputs, hub.max_positions)
     words = hub.tgt_dict.symbols
     return [[words[word] for word in string] for string in (*dataset.inputs, *dataset.targets)]
 

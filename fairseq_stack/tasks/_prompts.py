@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq.data import BaseWrapperDataset, Dictionary
 from torch import Tensor, nn
@@ -73,6 +74,14 @@ class WithLabels(BaseWrapperDataset):
     def __init__(self, dataset: Any, labels: Tensor, tokens: Sequence[Tensor] | None, *, with_candidates: bool) -> None:
         super().__init__(dataset)
         self.labels, self.tokens, self.with_candidates = labels, tokens, with_candidates
+
+    @property
+    def sizes(self) -> Any:
+        """The number of tokens of each prompt, with the longest candidate."""
+        if self.tokens is None or not self.with_candidates:
+            return self.dataset.sizes
+        lengths = np.array([len(tokens) for tokens in self.tokens])
+        return self.dataset.sizes - lengths[self.labels.numpy()] + lengths.max()
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {**self.dataset[index], "label": self.labels[index]}

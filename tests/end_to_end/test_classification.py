@@ -172,8 +172,12 @@ def test_labels_are_scored_after_their_prompts(corpora: Corpora, tmp_path: Path)
     """One string at a time, in Python."""
     fine_tune(PLAIN, corpora.plain, corpora.labels, "accuracy", tmp_path, "--max-epoch", 1)
     evaluate(tmp_path / "checkpoint_last.pt", corpora.labels)
-    hub = load(tmp_path / "checkpoint_last.pt")
-    for row in rows_of(tmp_path / "result.csv"):
+    hub = load(tmp_path / "checkpoint_last.pt", corpora.labels / "data-bin")
+    rows = rows_of(tmp_path / "result.csv")
+    hub.task.load_dataset("test")
+    longest = [len(hub.encode(f"{row['prompt']} Not really")) for row in rows]
+    assert hub.task.dataset("test").sizes.tolist() == longest
+    for row in rows:
         for label in ("Yes", "Not really"):
             scored = hub.score(f"{row['prompt']} {label}")["positional_scores"]
             expected = scored[-1 - len(label.split()) : -1].sum()

@@ -15,6 +15,7 @@ from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.transduction import TransductionResult
 from fairseq_stack.hub.interface import load
+from fairseq_stack.hub.transductions import load_split, require_transductions
 from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
 from fairseq_stack.models.vocabulary import FINGERPRINT
 from tests.end_to_end.fairseq_commands import Output, rows_of, run
@@ -106,6 +107,13 @@ def test_stacks_of_taggers_are_inspected(checkpoint: Path, tmp_path: Path) -> No
     (stack,) = json.loads((tmp_path / "stacks.json").read_text())
     assert stack["inputs"] == ["0", "1", "2", "2"]
     assert re.fullmatch(r"encoder\.network\.(layers\.1|lstm\.stacks\.0)", stack["layer"])
+
+
+@pytest.mark.parametrize("checkpoint", ["tagger"], indirect=True)
+def test_strings_that_are_too_long(corpus: Path, checkpoint: Path) -> None:
+    hub = require_transductions(load(checkpoint, corpus / "data-bin", max_target_positions=5))
+    with pytest.raises(UserError, match=r"sentence 1 has \d+ tokens; the model accepts at most 5"):
+        load_split(hub, "test")
 
 
 @with_two_models

@@ -41,6 +41,24 @@ def test_without_tags(tmp_path: Path) -> None:
     assert corpus.punctuation is None and corpus.dictionaries == tmp_path / "data-bin"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "test.pieces-per-word",
+            "1 2 1 1\n2\n",
+            "line 2: expected the numbers of pieces of words, 3 together, got '2'",
+        ),
+        ("test.pieces-per-word", "1 2 1 1\n3 x\n", "line 2: expected the numbers of pieces of words, 3 together"),
+        ("test.tags", "DT NNS VBP .\nVB\n", "line 2: expected 2 tags, got 1"),
+    ],
+)
+def test_damaged_files(name: str, content: str, message: str, tmp_path: Path) -> None:
+    write(tmp_path, FILES | PIECES | {name: content})
+    with pytest.raises(UserError, match=rf"{name}, {message}"):
+        read_parsed_corpus(tmp_path, "test")
+
+
 def test_no_corpus(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no is not a folder"):
         read_parsed_corpus(tmp_path / "no", "test")
