@@ -14,8 +14,7 @@ from fairseq_stack.evaluation.pushdown import (
     parse_scores,
     row_of_sentence,
     scores_of,
-    with_gold_parses,
-    with_own_parses,
+    with_parses,
 )
 from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack_preprocess.progress import progress
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     hub = load_checkpoint(args, corpus.dictionaries)
     sentences = _score(on_device(hub, args), corpus, args, beam)
     intervals = intervals_of(args)
-    own = with_own_parses(sentences)
+    gold, own = with_parses(sentences)
     result = PushdownResult(
         signature=method_of(
             split=args.split,
@@ -97,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         model=model_of(hub, args.checkpoint),
         sentences=len(sentences),
         words=sum(len(set(sentence.word_of)) for sentence in sentences),
-        gold=scores_of(with_gold_parses(sentences), intervals),
+        gold=scores_of(gold, intervals),
         own=scores_of(own, intervals),
         parses=parse_scores(own, intervals),
         closings=tuple(closing_accuracies(sentences, intervals)) if corpus.has_brackets else (),

@@ -30,83 +30,43 @@ ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None]
 
 _FOLDER = "expected a folder that fairseq-preprocess has written"
 
-KNOWN = (
-    (
-        "AssertionError: Must specify batch size",
-        "",
-        "the batch size is missing: give --max-tokens (tokens in a batch) or --batch-size (sentences in a batch)",
+KNOWN = {
+    "AssertionError: Must specify batch size": "the batch size is missing: give --max-tokens (tokens in a batch) or "
+    "--batch-size (sentences in a batch)",
+    "KeyError: None": "the task is missing: give --task, such as --task translation or --task language_modeling",
+    # omegaconf: the options of language models refer to one of their task
+    "InterpolationKeyError: Interpolation key 'task.tokens_per_sample' not found": "this is the architecture of a "
+    "language model: give --task language_modeling",
+    "AssertionError: (Optimizer|Criterion) does not match": "the checkpoint in --save-dir was trained with another "
+    "--optimizer, --criterion or precision; choose another --save-dir, use the same options, or give --reset-optimizer",
+    r"ValueError: Unsupported optimizer: (\w+)": r"--memory-efficient-fp16: \1 does not work with it; leave it out, or "
+    "use --optimizer adam",
+    r"ValueError: (--share-all-embeddings requires .*)": r"\1",
+    "Exception: Could not infer language pair": "the languages cannot be inferred from the file names: give "
+    "--source-lang and --target-lang",
+    r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'": rf"\1 is missing: {_FOLDER}, "
+    "with its dictionaries",
+    r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": rf"\1 does not exist: {_FOLDER}",
+    "OSError: Model file not found: (.*)": r"--path: \1 does not exist",
+    "ValueError: (--finetune-from-model .* does not exist)": r"\1",
+    r"FileNotFoundError: Dataset not found: (\S+) \((.*?)(?:/\1)?\)$": r"\2 has no split \1",
+    "ValueError: (buffer is smaller than requested size|offset must be non-negative and no greater than buffer)": (
+        "a file of the binarised data (.idx or .bin) ends early: binarise the data again"
     ),
-    (
-        "KeyError: None",
-        "parse_args_and_arch",
-        "the task is missing: give --task, such as --task translation or --task language_modeling",
-    ),
-    (  # omegaconf: the options of language models refer to one of their task
-        "InterpolationKeyError: Interpolation key 'task.tokens_per_sample' not found",
-        "",
-        "this is the architecture of a language model: give --task language_modeling",
-    ),
-    (
-        "AssertionError: (Optimizer|Criterion) does not match",
-        "",
-        "the checkpoint in --save-dir was trained with another --optimizer, --criterion or precision; choose another "
-        "--save-dir, use the same options, or give --reset-optimizer",
-    ),
-    (
-        r"ValueError: Unsupported optimizer: (\w+)",
-        "",
-        r"--memory-efficient-fp16: \1 does not work with it; leave it out, or use --optimizer adam",
-    ),
-    (r"ValueError: (--share-all-embeddings requires .*)", "", r"\1"),
-    (
-        "Exception: Could not infer language pair",
-        "",
-        "the languages cannot be inferred from the file names: give --source-lang and --target-lang",
-    ),
-    (
-        r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'",
-        "",
-        rf"\1 is missing: {_FOLDER}, with its dictionaries",
-    ),
-    (
-        r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'",
-        "ls",  # fairseq looks for the languages there
-        rf"\1 does not exist: {_FOLDER}",
-    ),
-    (
-        "OSError: Model file not found: (.*)",
-        "",
-        r"--path: \1 does not exist",
-    ),
-    (
-        "ValueError: (--finetune-from-model .* does not exist)",
-        "",
-        r"\1",
-    ),
-    (
-        r"FileNotFoundError: Dataset not found: (\S+) \((.*?)(?:/\1)?\)$",
-        "",
-        r"\2 has no split \1",
-    ),
-    (
-        "ValueError: (buffer is smaller than requested size|offset must be non-negative and no greater than buffer)",
-        "",
-        "a file of the binarised data (.idx or .bin) ends early: binarise the data again",
-    ),
-    (
-        "AssertionError: embed_dim must be divisible by num_heads",
-        "",
-        "the size of a model (--encoder-embed-dim, --decoder-embed-dim) must be a multiple of its attention heads "
-        "(--encoder-attention-heads, --decoder-attention-heads)",
-    ),
-    (
-        "KeyError: '(.*)'",
-        "validate",
-        r"--best-checkpoint-metric \1: the validation has no such metric; its line in the log has those that there are",
-    ),
-)
-"""Errors of fairseq that users meet: how their last line begins, the function that raises them if that line is not
-enough to know them, and what to do, with the groups of the first."""
+    "AssertionError: embed_dim must be divisible by num_heads": "the size of a model (--encoder-embed-dim, "
+    "--decoder-embed-dim) must be a multiple of its attention heads (--encoder-attention-heads, "
+    "--decoder-attention-heads)",
+    "KeyError: '(.*)'": r"--best-checkpoint-metric \1: the validation has no such metric; its line in the log has "
+    "those that there are",
+}
+"""Errors of fairseq that users meet, by how their last line begins, and what to do, with the groups of the first."""
+
+RAISED_BY = {
+    "KeyError: None": "parse_args_and_arch",
+    r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": "ls",  # fairseq looks for the languages there
+    "KeyError: '(.*)'": "validate",
+}
+"""The functions that raise those errors of which the last line is not enough to know them."""
 
 
 @sets("sys.excepthook")
@@ -142,10 +102,10 @@ def message_of(error: BaseException) -> str | None:
         return lines[-1].removeprefix(_OURS)
     if isinstance(error, UserError):
         return " ".join(map(str.strip, lines))
-    frames = traceback.extract_tb(error.__traceback__)
-    for pattern, function, advice in KNOWN:
+    functions = {None, *(frame.name for frame in traceback.extract_tb(error.__traceback__)[-1:])}
+    for pattern, advice in KNOWN.items():
         match = re.match(pattern, f"{type(error).__name__}: {error}") or re.match(pattern, lines[-1])
-        if match and (not function or (frames and frames[-1].name == function)):
+        if match and RAISED_BY.get(pattern) in functions:
             return match.expand(advice)
     return None
 

@@ -60,14 +60,11 @@ Parsed = tuple[Sentence, ScoredParse]
 """A sentence, and what a model says about it with its gold parse or with its own."""
 
 
-def with_gold_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
-    """All sentences, with their gold parses; none for best runs."""
-    return [(sentence, sentence.gold) for sentence in sentences if sentence.gold is not None]
-
-
-def with_own_parses(sentences: Sequence[Sentence]) -> list[Parsed]:
-    """All sentences, with the model's own parses; none if these are not wanted."""
-    return [(sentence, sentence.own) for sentence in sentences if sentence.own is not None]
+def with_parses(sentences: Sequence[Sentence]) -> tuple[list[Parsed], list[Parsed]]:
+    """All sentences with their gold parses (none for best runs), and with the model's own (none if not wanted)."""
+    gold = [(sentence, sentence.gold) for sentence in sentences if sentence.gold is not None]
+    own = [(sentence, sentence.own) for sentence in sentences if sentence.own is not None]
+    return gold, own
 
 
 @dataclass(frozen=True)
@@ -284,7 +281,7 @@ GROUPS: dict[str, Callable[[Closing], bool]] = {
 def closing_accuracies(sentences: Sequence[Sentence], intervals: Intervals) -> Iterator[ClosingAccuracy]:
     """The accuracy of each group of closing brackets that occurs in strings of brackets."""
     brackets = [list(closings(sentence.words)) for sentence in sentences]
-    gold, own = with_gold_parses(sentences), with_own_parses(sentences)
+    gold, own = with_parses(sentences)
     for stream, (group, belongs) in enumerate(GROUPS.items(), start=10):
         places = [[closing.place for closing in string if belongs(closing)] for string in brackets]
         number = sum(map(len, places))

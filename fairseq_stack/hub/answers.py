@@ -80,12 +80,13 @@ def score_answers(
         padded = _padded(hub, of_batch)
         log_probs[:, :, hub.tgt_dict.pad()] = -math.inf  # fairseq's search never writes it
         of_targets, is_best = at_targets(log_probs, padded).tolist(), log_probs.argmax(2).eq(padded).tolist()
-        of_rivals = _at_rivals(hub.tgt_dict, log_probs, [answers[number] for number in batch])
         for row, number in enumerate(batch):
-            length = len(targets[number])
-            score = AnswerScore(of_targets[row][:length], is_best[row][:length], of_rivals.get(row, ()))
+            answer, length = answers[number], len(targets[number])
+            rivals = [hub.tgt_dict.index(word) for word in answer.rivals]
+            of_rivals = log_probs[row, answer.place, rivals].double().tolist()
+            score = AnswerScore(of_targets[row][:length], is_best[row][:length], of_rivals)
             if not all(map(math.isfinite, score.log_probabilities)):
-                words = " ".join(answers[number].words)
+                words = " ".join(answer.words)
                 raise UserError(f"the model's probability of a word of {words!r} is 0 or not a number")
             yield number, score
 
@@ -138,14 +139,3 @@ def _of_translations(hub: TranslationHub, sources: Sequence[Tensor], targets: Se
     each = [model.get_normalized_probs(output, log_probs=True, sample=None) for model, output in outputs]
     in_order = batch["id"].argsort().to(hub.device)  # fairseq sorts sources by length
     return (torch.stack(each).logsumexp(0) - math.log(len(each)))[in_order]
-
-
-def _at_rivals(dictionary: Dictionary, log_probs: Tensor, answers: Sequence[Answer]) -> dict[int, list[float]]:
-    """The log-probabilities of rivals, by the row of their answer in ``log_probs`` (B, m, V)."""
-    rows = [row for row, answer in enumerate(answers) if answer.rivals]
-    if not rows:
-        return {}
-    places = [[answers[row].place] for row in rows]
-    rivals = [[dictionary.index(word) for word in answers[row].rivals] for row in rows]
-    of_rivals = log_probs[torch.tensor(rows).unsqueeze(1), torch.tensor(places), torch.tensor(rivals)]
-    return dict(zip(rows, of_rivals.double().tolist(), strict=True))

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.hub.batches import batches_of_lengths
-from fairseq_stack.hub.language_model import LanguageModel, Vocabulary
+from fairseq_stack.hub.language_model import LanguageModel
 
 if TYPE_CHECKING:
     from fairseq_stack.hub.interface import LanguageModelHub
@@ -162,21 +162,15 @@ def _draw(hub: LanguageModelHub, places: Tensor) -> list[Sample]:
         log_probs, _ = model.forward_decoder(tokens, [], states)
         chosen = _chosen(log_probs, places[rows, step], vocabulary.pad)
         ends = chosen.eq(vocabulary.end)
-        samples |= zip(rows[ends].tolist(), _samples(tokens[ends], vocabulary, is_finished=True), strict=True)
-        going_on = (~ends).nonzero().flatten()
-        if not len(going_on) or step == places.size(1) - 1:
-            samples |= zip(
-                rows[going_on].tolist(), _samples(tokens[going_on], vocabulary, is_finished=False), strict=True
-            )
+        done = ends | (step == places.size(1) - 1)
+        for row, string, is_finished in zip(*(x[done].tolist() for x in (rows, tokens[:, 1:], ends)), strict=True):
+            samples[row] = Sample(tuple(vocabulary.symbols[token] for token in string), is_finished)
+        going_on = (~done).nonzero().flatten()
+        if not len(going_on):
             break
         model.reorder_incremental_state(states, going_on)
         rows, tokens = rows[going_on], torch.cat([tokens, chosen.unsqueeze(1)], dim=1)[going_on]
     return [samples[row] for row in range(len(places))]
-
-
-def _samples(tokens: Tensor, vocabulary: Vocabulary, is_finished: bool) -> list[Sample]:
-    """The strings of tokens (B, 1 + n), the first of which is the beginning."""
-    return [Sample(tuple(vocabulary.symbols[token] for token in row), is_finished) for row in tokens[:, 1:].tolist()]
 
 
 def _chosen(log_probs: Tensor, places: Tensor, pad: int) -> Tensor:

@@ -22,11 +22,13 @@ from fairseq_stack import compat
 
 compat.apply()
 
-from fairseq_stack.models.lstm import StackLSTMLanguageModel  # noqa: E402  (needs the shims above)
-from fairseq_stack.models.neural_stack import BufferedNeuralStackModel, NeuralStackModel  # noqa: E402
-from fairseq_stack.models.pushdown import PushdownLanguageModel  # noqa: E402
-from fairseq_stack.models.tagger import LSTMTaggerModel, TransformerTaggerModel  # noqa: E402
-from fairseq_stack.models.transformer import StackTransformer, StackTransformerLanguageModel  # noqa: E402
+# ruff: noqa: E402  (they need the shims above)
+from fairseq_stack.models.lstm.stack_lstm_lm import StackLSTMLanguageModel
+from fairseq_stack.models.neural_stack.transducers import BufferedNeuralStackModel, NeuralStackModel
+from fairseq_stack.models.pushdown.pushdown_transformer_lm import PushdownLanguageModel
+from fairseq_stack.models.tagger.taggers import LSTMTaggerModel, TransformerTaggerModel
+from fairseq_stack.models.transformer.stack_transformer import StackTransformer
+from fairseq_stack.models.transformer.stack_transformer_lm import StackTransformerLanguageModel
 
 __all__ = [
     "BufferedNeuralStackModel",

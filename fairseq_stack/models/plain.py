@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.models.lstm import StackLSTMLanguageModel
+from fairseq_stack.models.lstm.stack_lstm_lm import StackLSTMLanguageModel
 from fairseq_stack.models.shared_options import flag, shared_with
-from fairseq_stack.models.transformer import StackTransformer, StackTransformerLanguageModel
 from fairseq_stack.models.transformer.encoder_decoder import layers_of
+from fairseq_stack.models.transformer.stack_transformer import StackTransformer
+from fairseq_stack.models.transformer.stack_transformer_lm import StackTransformerLanguageModel
 from fairseq_stack.models.transformer.transformer_options import NOT_IN_PLAIN_NETWORKS
 from fairseq_stack.models.vocabulary import CompactEmbedding, CompactOutput, CompactRows, spread
 from fairseq_stack.networks import LSTMOptions, StackLSTMLM, StackTransformerLM, TransformerOptions

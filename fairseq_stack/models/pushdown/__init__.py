@@ -1,5 +1,1 @@
-"""The syntactic language model with Pushdown Layers. Importing this package registers it."""
-
-from fairseq_stack.models.pushdown.pushdown_transformer_lm import PushdownLanguageModel
-
-__all__ = ["PushdownLanguageModel"]
+"""The syntactic language model with Pushdown Layers."""

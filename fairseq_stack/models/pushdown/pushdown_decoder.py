@@ -10,7 +10,6 @@ from torch import Tensor
 
 from fairseq_stack.models.incremental import IncrementalState, RecurrentDecoder
 from fairseq_stack.modules import PushdownState, PushdownTransformer
-from fairseq_stack.ops import stack_tape
 
 
 class PushdownDecoder(RecurrentDecoder):
@@ -63,11 +62,7 @@ class PushdownDecoder(RecurrentDecoder):
             hidden = self._read_with_own_decisions(prev_output_tokens)
         else:
             if tape is None:  # no parse changes anything
-                tape = stack_tape(
-                    torch.arange(prev_output_tokens.size(1), device=prev_output_tokens.device).expand_as(
-                        prev_output_tokens
-                    )
-                )
+                tape = prev_output_tokens.new_zeros(*prev_output_tokens.shape, prev_output_tokens.size(1))
             hidden = self.network(prev_output_tokens, tape)
             if next_words is not None:
                 extra["attachment_scores"] = self.network.attachment_scores(hidden, next_words, tape)
