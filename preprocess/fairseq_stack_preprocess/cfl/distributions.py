@@ -90,10 +90,7 @@ class UniformDistribution:
 
     def _log_probability(self, string: Word) -> float:
         content = self._transform.content_length(len(string))
-        if content is None:
-            return -math.inf
-        w = string[:content]
-        if not set(w) <= set(self._transform.symbols) or self._transform.string(w) != string:
+        if content is None or not self._transform.contains(string):
             return -math.inf
         return float(-content * self._log_symbols)
 

@@ -116,6 +116,11 @@ class Transform:
         content, rest = divmod(length - empty, one - empty)
         return content if content >= 0 and rest == 0 else None
 
+    def contains(self, string: Word) -> bool:
+        """Whether some w becomes ``string``; the empty string is in no language."""
+        w = string[: self.content_length(len(string))]
+        return len(string) > 0 and set(w) <= set(self.symbols) and self.string(w) == string
+
 
 def f(mean: float) -> float:
     """The probability of going on, for a mean number of repetitions (2020 paper, Appendix B)."""

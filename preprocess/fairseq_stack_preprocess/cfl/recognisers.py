@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from .languages import MARK, Language, Parameters, Word, brackets, symbols
@@ -21,54 +21,22 @@ def recogniser_of(language: Language, parameters: Parameters, *, unary_start: bo
             :func:`.without_unary_start`): in Dyck a pair of brackets around everything, in padded reversal a single
             symbol.
     """
+    if language.transform is not None:
+        return language.transform(parameters).contains
     return _MAKERS[language.name](parameters, unary_start)
 
 
-Copies = Callable[[Word], Sequence[Word]]
-"""The parts of a string that follow w, from w."""
-
-
-def _marked(copies: Copies) -> Callable[[Parameters, bool], Recogniser]:
-    """w and its copies with marks between them."""
-
+def _reversal(middle: Word) -> Callable[[Parameters, bool], Recogniser]:
     def make(parameters: Parameters, unary_start: bool) -> Recogniser:
-        alphabet = symbols(parameters["symbol_types"])
+        alphabet = set(symbols(parameters["symbol_types"]))
 
         def contains(word: Word) -> bool:
-            w, *rest = _split(word, MARK)
-            return set(w) <= set(alphabet) and rest == list(copies(w))
+            w = word[: (len(word) - len(middle)) // 2]
+            return len(word) > 0 and set(w) <= alphabet and word == (*w, *middle, *w[::-1])
 
         return contains
 
     return make
-
-
-def _in_a_row(alphabet: Sequence[str], copies: Copies) -> Recogniser:
-    """w, which is not empty, and copies of the same length, of symbols that w does not have or of the same."""
-    known = set(alphabet)
-    number = 1 + len(copies(()))
-
-    def contains(word: Word) -> bool:
-        length, rest = divmod(len(word), number)
-        w = word[:length]
-        return rest == 0 < length and set(w) <= known and word == sum(copies(w), w)
-
-    return contains
-
-
-def _unmarked(copies: Copies) -> Callable[[Parameters, bool], Recogniser]:
-    return lambda parameters, unary_start: _in_a_row(symbols(parameters["symbol_types"]), copies)
-
-
-def _two_alphabets(parameters: Parameters, unary_start: bool) -> Recogniser:
-    number = int(parameters["symbol_types"])
-    alphabet = symbols(2 * number)
-    other = dict(zip(alphabet[:number], alphabet[number:], strict=True))
-    return _in_a_row(alphabet[:number], lambda w: [tuple(other.get(symbol, symbol) for symbol in w)])
-
-
-def _count(parameters: Parameters, unary_start: bool) -> Recogniser:
-    return _in_a_row(["a"], lambda w: [("b",) * len(w), ("c",) * len(w)])
 
 
 def _padded_reversal(parameters: Parameters, unary_start: bool) -> Recogniser:
@@ -149,16 +117,9 @@ def _split(word: Word, separator: str) -> list[Word]:
 
 
 _MAKERS: Mapping[str, Callable[[Parameters, bool], Recogniser]] = {
-    "marked-reversal": _marked(lambda w: [w[::-1]]),
-    "unmarked-reversal": _unmarked(lambda w: [w[::-1]]),
+    "marked-reversal": _reversal((MARK,)),
+    "unmarked-reversal": _reversal(()),
     "padded-reversal": _padded_reversal,
     "dyck": _dyck,
     "hardest-cfl": lambda parameters, unary_start: _is_hardest,
-    "count-3": _count,
-    "marked-copy": _marked(lambda w: [w]),
-    "unmarked-copy": _unmarked(lambda w: [w]),
-    "marked-reverse-and-copy": _marked(lambda w: [w[::-1], w]),
-    "unmarked-reverse-and-copy": _unmarked(lambda w: [w[::-1], w]),
-    "count-and-copy": _unmarked(lambda w: [(MARK,) * len(w), w]),
-    "unmarked-copy-different-alphabets": _two_alphabets,
 }
