@@ -6,10 +6,10 @@ A depth D lets D - 1 rules be applied on each path: these are the *levels*. Weig
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
 
 from ..text.pcfg import PCFG, Nonterminal
 from .pairs import Word
@@ -44,10 +44,15 @@ class Derivations:
 
     def longest(self, depth: int) -> int | None:
         """The length of the longest string with a derivation of at most this depth; None if there is no string."""
-        lengths: list[int | None] = [None] * len(self._sides)
+        lengths = [-math.inf] * len(self._sides)
         for _ in range(depth - 1):
-            lengths = [_longest(sides, lengths) for sides in self._sides]
-        return lengths[self._start]
+            of_sides = [
+                [sum(lengths[item] if isinstance(item, int) else 1 for item in side) for side in sides]
+                for sides in self._sides
+            ]
+            lengths = [max(totals, default=-math.inf) for totals in of_sides]
+        longest = lengths[self._start]
+        return None if longest == -math.inf else int(longest)
 
     def draw(self, rng: random.Random, depth: int) -> Word:
         """Draw a derivation, uniform over the derivations of at most this depth, and return its string.
@@ -79,7 +84,30 @@ class Derivations:
 
     def ambiguity(self, string: Word, depth: int) -> int:
         """The number of derivations of ``string`` of at most this depth."""
-        return _Ends(self._sides, string).of_nonterminal(self._start, 0, depth - 1).get(len(string), 0)
+
+        @functools.cache
+        def of_nonterminal(nonterminal: int, start: int, levels: int) -> dict[int, int]:
+            """For each end, the number of derivations of the string from ``start`` to there."""
+            ends: dict[int, int] = {}
+            for side in self._sides[nonterminal] if levels > 0 else ():
+                for end, ways in of_side(side, start, levels - 1).items():
+                    ends[end] = ends.get(end, 0) + ways
+            return ends
+
+        def of_side(side: Side, start: int, levels: int) -> dict[int, int]:
+            ends = {start: 1}
+            for item in side:
+                beyond: dict[int, int] = {}
+                for place, ways in ends.items():
+                    if isinstance(item, int):
+                        for end, more in of_nonterminal(item, place, levels).items():
+                            beyond[end] = beyond.get(end, 0) + ways * more
+                    elif string[place : place + 1] == (item,):
+                        beyond[place + 1] = ways
+                ends = beyond
+            return ends
+
+        return of_nonterminal(self._start, 0, depth - 1).get(len(string), 0)
 
     def _count(self, nonterminal: int, levels: int) -> int:
         """The number of derivations from a nonterminal by at most so many levels."""
@@ -106,48 +134,3 @@ class Derivations:
         sides = [side for side, count in counts.items() if count]
         parts = list(itertools.accumulate(counts[side] for side in sides))
         return [part / parts[-1] for part in parts], sides
-
-
-def _longest(sides: Sequence[Side], below: Sequence[int | None]) -> int | None:
-    """The maximum length that one of the right sides can get, given the maximum lengths of nonterminals."""
-    totals = []
-    for side in sides:
-        lengths = [below[item] if isinstance(item, int) else 1 for item in side]
-        if None not in lengths:
-            totals.append(sum(length for length in lengths if length is not None))
-    return max(totals, default=None)
-
-
-class _Ends:
-    """Where the parts of one string that a nonterminal derives can end."""
-
-    def __init__(self, sides: Sequence[Sequence[Side]], string: Word) -> None:
-        self._sides = sides
-        self._string = string
-        self._known: dict[tuple[int, int, int], dict[int, int]] = {}
-
-    def of_nonterminal(self, nonterminal: int, start: int, levels: int) -> Mapping[int, int]:
-        """For each end, the number of derivations of the string from ``start`` to there, by at most so many levels."""
-        key = nonterminal, start, levels
-        if key not in self._known:
-            ends: dict[int, int] = {}
-            for side in self._sides[nonterminal] if levels > 0 else ():
-                for end, ways in self._of_side(side, start, levels - 1).items():
-                    ends[end] = ends.get(end, 0) + ways
-            self._known[key] = ends
-        return self._known[key]
-
-    def _of_side(self, side: Side, start: int, levels: int) -> Mapping[int, int]:
-        ends = {start: 1}
-        for item in side:
-            beyond: dict[int, int] = {}
-            for place, ways in ends.items():
-                if isinstance(item, int):
-                    for end, more in self.of_nonterminal(item, place, levels).items():
-                        beyond[end] = beyond.get(end, 0) + ways * more
-                elif self._string[place : place + 1] == (item,):
-                    beyond[place + 1] = ways
-            if not beyond:
-                return beyond
-            ends = beyond
-        return ends
