@@ -64,10 +64,10 @@ def draw_tape(axes: Any, tape: Sequence[Sequence[int]], words: Sequence[str], la
 
 def tree_size(words: Sequence[str], attachments: Sequence[int]) -> tuple[float, float]:
     """The width and the height, in inches, of what :func:`draw_tree` draws."""
-    turned = _is_turned(words)
-    height = max((y for *_, y in _branches(words, attachments)), default=0)
+    turned, width, places = _layout(words)
+    height = max((y for *_, y in _branches(places, attachments)), default=0)
     below = max(map(width_of, words)) if turned else 0.2
-    return max(sum(_columns(words, turned)) + 0.4, LEAST_INCHES), min(0.32 * height, 12) + 0.4 + below
+    return max(width + 0.4, LEAST_INCHES), min(0.32 * height, 12) + 0.4 + below
 
 
 def draw_tree(axes: Any, words: Sequence[str], attachments: Sequence[int]) -> None:
@@ -78,14 +78,13 @@ def draw_tree(axes: Any, words: Sequence[str], attachments: Sequence[int]) -> No
         words: the words 1, ..., n.
         attachments: r_1, ..., r_n.
     """
-    turned = _is_turned(words)
-    for left, right, _, y in _branches(words, attachments):
+    turned, width, places = _layout(words)
+    for left, right, _, y in _branches(places, attachments):
         xs, ys = (left[0], left[0], right[0], right[0]), (left[1], y, y, right[1])
         axes.plot(xs, ys, color="black", linewidth=1)
-    for word, x in zip(words, _places(words), strict=True):
+    for word, x in zip(words, places, strict=True):
         axes.text(x, -0.15, literal(word), ha="center", va="top", fontsize=10, rotation=90 if turned else 0)
     axes.set_axis_off()
-    width = sum(_columns(words, turned))
     axes.set_xlim(0, max(width, LEAST_INCHES - 0.4))
     axes.set_ylim(bottom=-0.2)
 
@@ -93,11 +92,11 @@ def draw_tree(axes: Any, words: Sequence[str], attachments: Sequence[int]) -> No
 Point: TypeAlias = tuple[float, float]
 
 
-def _branches(words: Sequence[str], attachments: Sequence[int]) -> list[tuple[Point, Point, float, float]]:
+def _branches(places: Sequence[float], attachments: Sequence[int]) -> list[tuple[Point, Point, float, float]]:
     """For each node that has two children their points, and its own x and y: y is the number of levels below it."""
     branches = []
     stack: list[tuple[int, Point]] = []
-    for k, (r, x) in enumerate(zip(attachments, _places(words), strict=True), start=1):
+    for k, (r, x) in enumerate(zip(attachments, places, strict=True), start=1):
         right: Point = (x, 0)
         while r < k and stack and stack[-1][0] >= r:
             _, left = stack.pop()
@@ -108,20 +107,14 @@ def _branches(words: Sequence[str], attachments: Sequence[int]) -> list[tuple[Po
     return branches
 
 
-def _is_turned(words: Sequence[str]) -> bool:
-    """Whether words are written upwards."""
-    return sum(_columns(words, turned=False)) > MOST_INCHES
-
-
-def _columns(words: Sequence[str], turned: bool) -> list[float]:
-    """The width of the column of each word, in inches."""
-    return [0.22 if turned else max(width_of(word) + 0.15, 0.3) for word in words]
-
-
-def _places(words: Sequence[str]) -> list[float]:
-    """The middle of the column of each word."""
-    columns = _columns(words, _is_turned(words))
-    return [end - width / 2 for end, width in zip(itertools.accumulate(columns), columns, strict=True)]
+def _layout(words: Sequence[str]) -> tuple[bool, float, list[float]]:
+    """Whether words are written upwards, the width of all their columns, and the middle of each, in inches."""
+    columns = [max(width_of(word) + 0.15, 0.3) for word in words]
+    turned = sum(columns) > MOST_INCHES
+    if turned:
+        columns = [0.22] * len(words)
+    middles = [end - width / 2 for end, width in zip(itertools.accumulate(columns), columns, strict=True)]
+    return turned, sum(columns), middles
 
 
 def draw_attention(

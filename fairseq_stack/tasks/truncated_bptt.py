@@ -103,9 +103,6 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         max_sentences: int | None = None,
         *args: Any,
         num_shards: int = 1,
-        num_workers: int = 0,
-        epoch: int = 1,
-        data_buffer_size: int = 0,
         **kwargs: Any,
     ) -> Any:
         """The segments of a :class:`TextStream` in order; batches of other data sets as in fairseq.
@@ -114,9 +111,8 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
             UserError: the number of rows is not given, the stream is too short, or several processes are to share it.
         """
         if not isinstance(dataset, TextStream):
-            loading = {"num_workers": num_workers, "epoch": epoch, "data_buffer_size": data_buffer_size}
             return super().get_batch_iterator(
-                dataset, max_tokens, max_sentences, *args, num_shards=num_shards, **loading, **kwargs
+                dataset, max_tokens, max_sentences, *args, num_shards=num_shards, **kwargs
             )
         if num_shards > 1:
             raise UserError(f"--task {TASK}: expected one process, got {num_shards}; a checkpoint holds one state")
@@ -134,9 +130,9 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
             dataset=segments,
             collate_fn=segments.collater,
             batch_sampler=[[number] for number in range(len(segments))],
-            num_workers=num_workers,
-            epoch=epoch,
-            buffer_size=data_buffer_size,
+            num_workers=kwargs.get("num_workers", 0),
+            epoch=kwargs.get("epoch", 1),
+            buffer_size=kwargs.get("data_buffer_size", 0),
             disable_shuffling=True,
         )
 

@@ -67,21 +67,18 @@ def fold(tree: Tree, word: Callable[[str, str], T], phrase: Callable[[str, list[
         word: the value of a word, from its tag and itself.
         phrase: the value of a phrase, from its label and its children's values.
     """
-    results: list[T] = []
-    pending: list[tuple[Tree, Iterator[Tree | str], list[T]]] = [(tree, iter(tree.children), results)]
-    values: list[list[T]] = [[]]
-    while pending:
-        node, children, above = pending[-1]
+    pending: list[tuple[Tree, Iterator[Tree | str], list[T]]] = [(tree, iter(tree.children), [])]
+    while True:
+        node, children, values = pending[-1]
         child = next(children, None)
         if isinstance(child, Tree):
-            pending.append((child, iter(child.children), values[-1]))
-            values.append([])
+            pending.append((child, iter(child.children), []))
             continue
-        parts = values[-1]
         pending.pop()
-        values.pop()
-        above.append(word(node.label, child) if isinstance(child, str) else phrase(node.label, parts))
-    return results[0]
+        value = word(node.label, child) if isinstance(child, str) else phrase(node.label, values)
+        if not pending:
+            return value
+        pending[-1][2].append(value)
 
 
 def tagged_words(tree: Tree) -> list[tuple[str, str]]:
