@@ -43,11 +43,8 @@ class Read(NamedTuple):
     chance: dict[str, float]
 
 
-class Collection(NamedTuple):
-    """The accuracies of the restarts of each model on a collection of sentences, and chance."""
-
-    restarts: dict[str, list[Accuracies]]
-    chance: dict[str, float]
+Restarts: TypeAlias = dict[str, list[Read]]
+"""The results of each model on a collection of sentences."""
 
 
 SUMMARY = "accuracies on BLiMP and SyntaxGym by phenomenon"
@@ -80,23 +77,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def read_accuracies(arguments: Sequence[str]) -> dict[str, Collection]:
-    """The accuracies by collection of sentences."""
-    collections: dict[str, Collection] = {}
-    paths: dict[tuple[str, str], list[Path]] = {}
-    contents: dict[str, tuple[Path, tuple[str, list[str]]]] = {}
+def read_accuracies(arguments: Sequence[str]) -> dict[str, Restarts]:
+    """The results by collection of sentences."""
+    collections: dict[str, Restarts] = {}
+    firsts: dict[str, tuple[Path, Read]] = {}
+    known: set[tuple[str, Path]] = set()
     for name, path, read in read_named(arguments, _read):
-        content = read.sentences, list(read.accuracies)
-        first, expected = contents.setdefault(read.collection, (path, content))
-        if content != expected:
+        first, other = firsts.setdefault(read.collection, (path, read))
+        if read.sentences != other.sentences or list(read.accuracies) != list(other.accuracies):
             raise UserError(
                 f"{first} and {path} cannot be compared: they are on different sentences of {read.collection}"
             )
-        restarts, _ = collections.setdefault(read.collection, Collection({}, read.chance))
-        if path in (known := paths.setdefault((read.collection, name), [])):
+        if (name, path) in known:
             raise UserError(f"{path} is given twice")
-        known.append(path)
-        restarts.setdefault(name, []).append(read.accuracies)
+        known.add((name, path))
+        collections.setdefault(read.collection, {}).setdefault(name, []).append(read)
     return collections
 
 
@@ -141,15 +136,15 @@ def _sentences(signature: str) -> str:
     return "|".join(part for part in signature.split("|") if part.partition(":")[0] in facts)
 
 
-def _combined(runs: Sequence[Accuracies]) -> Accuracies:
+def _combined(runs: Sequence[Read]) -> Accuracies:
     """The accuracies of one run as they are; of several the mean, the minimum and the maximum."""
     if len(runs) == 1:
-        return runs[0]
-    values = {row: [run[row][0] for run in runs] for row in runs[0]}
+        return runs[0].accuracies
+    values = {row: [run.accuracies[row][0] for run in runs] for row in runs[0].accuracies}
     return {row: (statistics.fmean(accuracies), min(accuracies), max(accuracies)) for row, accuracies in values.items()}
 
 
-def _lines(name: str, restarts: Mapping[str, Sequence[Accuracies]]) -> str:
+def _lines(name: str, restarts: Restarts) -> str:
     """What the lines through the points are."""
     numbers = sorted({len(runs) for runs in restarts.values()})
     several = " or ".join(str(number) for number in numbers if number > 1)
@@ -159,17 +154,16 @@ def _lines(name: str, restarts: Mapping[str, Sequence[Accuracies]]) -> str:
     return f"\nlines: {', '.join(meanings)}" if meanings else ""
 
 
-def draw_collections(collections: Mapping[str, Collection], title: str, path: Path) -> None:
+def draw_collections(collections: Mapping[str, Restarts], title: str, path: Path) -> None:
     """Draw a panel for each collection of sentences."""
-    looks = looks_of({name: collection.restarts for name, collection in collections.items()})
-    number = len(collections)
-    longest = max(len(next(iter(collection.restarts.values()))[0]) for collection in collections.values())
+    looks, number = looks_of(collections), len(collections)
+    firsts = [next(iter(restarts.values()))[0] for restarts in collections.values()]
+    longest = max(len(first.accuracies) for first in firsts)
     with figure(path, 1, number, (4.8 * number, 1.4 + 0.32 * longest), title=title) as panels:
-        for axes, (name, (restarts, chances)) in zip(panels.flat, collections.items(), strict=True):
-            rows = {model: _combined(runs) for model, runs in restarts.items()}
-            draw_rows(axes, rows, looks)
-            for place, row in enumerate(next(iter(rows.values()))):
-                if row in chances:
-                    axes.plot([chances[row]] * 2, [place - 0.5, place + 0.5], label="chance", zorder=0, **BOUND)
+        for axes, (name, restarts), first in zip(panels.flat, collections.items(), firsts, strict=True):
+            draw_rows(axes, {model: _combined(runs) for model, runs in restarts.items()}, looks)
+            for place, row in enumerate(first.accuracies):
+                if row in first.chance:
+                    axes.plot([first.chance[row]] * 2, [place - 0.5, place + 0.5], label="chance", zorder=0, **BOUND)
             axes.set(title=name, xlabel=f"accuracy (%){_lines(name, restarts)}", xlim=(0, 100))
         draw_legend(panels, number)
