@@ -116,10 +116,11 @@ def _read_pairs(folder: Path, split: str, task: Task) -> Iterator[tuple[Pair, De
         try:
             subject, verb_phrase = structure
             pair = Pair(source, target, linear, (subject, verb_phrase))
-            yield pair, deciding_word(task, pair)
+            word = deciding_word(task, pair)
         except (IndexError, ValueError) as error:
             expected = f"a pair of {task.name}, as fairseq-stack prepare {CORPUS} writes it"
             raise UserError(f"{folder / split}.*, line {number}: expected {expected}") from error
+        yield pair, word
 
 
 def deciding_word(task: Task, pair: Pair) -> DecidingWord | None:
