@@ -14,8 +14,10 @@ from torch import Tensor
 from fairseq_stack.ops import Backend, stratification
 from fairseq_stack.ops._native import library
 from scripts.benchmark import training
-from scripts.benchmark.cases import axes_of, first_of_each_op, measurable
+from scripts.benchmark.cases import Case, axes_of, first_of_each_op, measurable
 from scripts.benchmark.command import main
+from scripts.benchmark.decoding import Beam
+from scripts.benchmark.timing import Timer
 from scripts.benchmark.training import WORKLOADS, Workload
 
 STACKS = first_of_each_op()
@@ -114,3 +116,18 @@ def test_wrong_backend_is_refused(
     assert err.splitlines()[-1].startswith(f"benchmark.py: error: {complaint} from ")
     assert "## " not in out
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("length", "last"), [(1, 1), (9, 1), (40, 4)])
+def test_the_last_steps_of_decoding(length: int, last: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that counts steps."""
+    beam = Beam(Case(measurable()["sup"], (2, length, 3)), torch.float64, torch.device("cpu"))
+    taken: list[Tensor] = []
+    step = beam._module.step_reading
+
+    def counted(*arguments: Any) -> Any:
+        taken.append(arguments[0])
+        return step(*arguments)
+
+    monkeypatch.setattr(beam._module, "step_reading", counted)
+    assert beam.run(Timer(torch.device("cpu"), lambda: float(len(taken))))() == (length, last)
