@@ -79,10 +79,34 @@ def test_weights_of_attention_are_dropped() -> None:
     assert torch.equal(attention.eval()(x, x, x, need_weights=False)[0], torch.ones_like(x))
 
 
-def test_pytorch_attends_where_nothing_is_gained(monkeypatch: pytest.MonkeyPatch) -> None:
-    attention = MultiheadAttention(D, 2, dropout=0.1)
-    assert attention.train().skip_embed_dim_check
-    assert not attention.eval().skip_embed_dim_check
-    assert not MultiheadAttention(D, 2).train().skip_embed_dim_check
-    monkeypatch.setattr(sys.modules[draws_factors.__module__], "library", lambda: None)
-    assert not attention.train().skip_embed_dim_check
+@pytest.mark.parametrize("mask", [FUTURE < 0, FUTURE.expand(2 * B, N, N)], ids=["truth values", "heads"])
+def test_masks_that_fairseq_does_not_add(mask: Tensor) -> None:
+    attention, x = MultiheadAttention(D, 2, dropout=2**-40, self_attention=True), torch.randn(N, B, D)
+    expected = attention.eval()(x, x, x, need_weights=False, attn_mask=FUTURE)[0]
+    for given in (attention(x, x, x, attn_mask=mask), attention.train()(x, x, x, None, None, False, False, mask)):
+        torch.testing.assert_close(given[0], expected)
+
+
+def test_pruned_heads_stay_pruned() -> None:
+    attention, x = MultiheadAttention(D, 2, dropout=2**-40, self_attention=True), torch.randn(N, B, D)
+    attention._adaptive_prune_heads(attention._get_reserve_head_index(1))
+    attention._set_skip_embed_dim_check()
+    torch.testing.assert_close(attention.train()(x, x, x)[0], attention.eval()(x, x, x)[0])
+
+
+@pytest.mark.parametrize(("p", "training", "has_kernels"), [(0.1, False, True), (0.0, True, True), (0.1, True, False)])
+def test_pytorch_attends_where_nothing_is_gained(
+    p: float, training: bool, has_kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_kernels:
+        monkeypatch.setattr(sys.modules[draws_factors.__module__], "library", lambda: None)
+    attention, x = MultiheadAttention(D, 2, dropout=p, self_attention=True).train(training), torch.randn(N, B, D)
+    monkeypatch.setattr(attention, "apply_sparse_mask", None)  # fairseq's own attention would call it
+    attend(attention, x)
+
+
+def test_fairseq_attends_where_weights_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention = MultiheadAttention(D, 2, dropout=0.1, self_attention=True)
+    monkeypatch.setattr(attention, "apply_sparse_mask", None)
+    with pytest.raises(TypeError, match="not callable"):
+        attend(attention, torch.randn(N, B, D))
