@@ -33,12 +33,16 @@ def step(original: Any, self: Any, closure: Callable[[], Any] | None = None) -> 
 
 
 def _can_be_fused(parameter: Tensor, state: dict[str, Any]) -> bool:
+    """Of the averages and the gradient, PyTorch expects the memory layout of the parameter."""
     return (
         parameter.device.type == "cpu"
         and parameter.dtype in (torch.float32, torch.float64)
         and parameter.grad is not None
         and not parameter.grad.is_sparse
-        and all(average not in state or state[average].dtype == parameter.dtype for average in _AVERAGES)
+        and all(
+            x.dtype == parameter.dtype and x.stride() == parameter.stride()
+            for x in (parameter.grad, *(state[name] for name in _AVERAGES if name in state))
+        )
     )
 
 

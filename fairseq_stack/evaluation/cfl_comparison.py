@@ -169,10 +169,7 @@ def _grouped(results: Sequence[Labelled], split: str) -> Groups:
     groups: Groups = {}
     for labelled in results:
         if labelled.result.split == split:
-            restarts = groups.setdefault(labelled.result.language, {}).setdefault(labelled.model, [])
-            if labelled in restarts:
-                raise UserError(f"{labelled.file} is given twice for {labelled.model}")
-            restarts.append(labelled)
+            groups.setdefault(labelled.result.language, {}).setdefault(labelled.model, []).append(labelled)
     return groups
 
 

@@ -1,36 +1,34 @@
-"""Custom operators of the compiled kernels with derivatives for autograd, ``torch.func`` and ``torch.compile``."""
+"""Derivatives of fast backends for autograd and ``torch.func``, and of custom operators for ``torch.compile``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch._library.custom_ops import CustomOpDef
 
 from ._transforms import BackwardPass, DifferentiableOnce, is_transformed, refuse_second_derivative
-
-if TYPE_CHECKING:
-    from torch._library.custom_ops import CustomOpDef
 
 Function = Callable[..., tuple[Tensor, ...]]
 
 
 def differentiable_once(
     op: str,
-    forward: CustomOpDef,
-    backward: CustomOpDef,
+    forward: CustomOpDef | Callable[..., Any],
+    backward: CustomOpDef | Callable[..., Any],
     *,
     saved: slice = slice(0),
     num_cotangents: int = 1,
 ) -> Function:
-    """Give a custom operator the backward pass that another one computes.
+    """Give a function, or a custom operator, the backward pass that another one computes.
 
     Args:
         op: the name of the op that it belongs to, for messages.
-        forward: the operator. It takes tensors whose first axis is the batch, and then options, which are not tensors.
-        backward: the operator of the backward pass. It gets the cotangents, of which some may be None, but not all; the
+        forward: takes tensors whose first axis is the batch, and then options, which are not tensors.
+        backward: an operator if ``forward`` is one. It gets the cotangents, of which some may be None, but not all; the
             tensors that ``forward`` got; those that it left; and the options. It returns the gradients of the tensors.
         saved: which outputs ``forward`` leaves for it.
         num_cotangents: how many outputs, from the first one on, have derivatives.
@@ -50,7 +48,8 @@ def differentiable_once(
     def gradients_when_compiled(ctx: Any, *cotangents: Any) -> tuple[Tensor | None, ...]:
         return gradients(lambda *inputs: _as_tuple(backward(*inputs)), ctx, cotangents)
 
-    register_gradients(op, forward, backward, save=save, gradients=gradients_when_compiled)  # for torch.compile
+    if isinstance(forward, CustomOpDef) and isinstance(backward, CustomOpDef):  # for torch.compile
+        register_gradients(op, forward, backward, save=save, gradients=gradients_when_compiled)
 
     class Forward(DifferentiableOnce):
         @staticmethod
@@ -78,7 +77,7 @@ def differentiable_once(
     Backward.num_cotangents = num_cotangents
 
     def call(*inputs: Any) -> tuple[Tensor, ...]:
-        if torch.compiler.is_compiling() and not is_transformed():
+        if isinstance(forward, CustomOpDef) and torch.compiler.is_compiling() and not is_transformed():
             return _as_tuple(forward(*inputs))
         outputs: tuple[Tensor, ...] = Forward.apply(*inputs)
         return outputs

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ._native import library, required_library
-from ._native.structures import Call, fields_of
+from ._native.structures import new_call
 from ._transforms import is_transformed
 
 BLOCK = 16_384  # DROPOUT_BLOCK of the C sources: factors that are computed by one thread
@@ -49,15 +49,12 @@ def draws_factors(x: Tensor) -> bool:
     )
 
 
-class _Call(Call):
-    _fields_ = fields_of("dropout_call")
-
-
 def _factors(x: Tensor, p: float) -> Tensor:
     """What dropout multiplies each element of ``x`` by: 0 or 1 / (1 - p)."""
     factors = torch.empty_like(x, memory_format=torch.contiguous_format, requires_grad=False)
     seed = int(torch.empty((), dtype=torch.int64).random_())
     is_double, count = int(x.dtype == torch.float64), x.numel()
-    call = _Call(is_double, count, seed, min(round(p * 2**32), 2**32 - 1), p, factors.data_ptr())
+    limit = min(round(p * 2**32), 2**32 - 1)
+    call = new_call("dropout_call", is_double, count, seed, limit, probability=p, factors=factors.data_ptr())
     required_library().run("fss_dropout_factors", call, parts=-(-count // BLOCK), work=count, scratch_bytes=0)
     return factors

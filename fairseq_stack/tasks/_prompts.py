@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import BaseWrapperDataset, Dictionary
+from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
 from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
@@ -74,14 +74,22 @@ class WithLabels(BaseWrapperDataset):
     def __init__(self, dataset: Any, labels: Tensor, tokens: Sequence[Tensor] | None, *, with_candidates: bool) -> None:
         super().__init__(dataset)
         self.labels, self.tokens, self.with_candidates = labels, tokens, with_candidates
+        self._sizes = np.asarray(dataset.sizes)
+        if tokens is not None and with_candidates:
+            lengths = np.array([len(label) for label in tokens])
+            self._sizes = self._sizes - lengths[labels.numpy()] + lengths.max()
 
     @property
     def sizes(self) -> Any:
         """The number of tokens of each prompt, with the longest candidate."""
-        if self.tokens is None or not self.with_candidates:
-            return self.dataset.sizes
-        lengths = np.array([len(tokens) for tokens in self.tokens])
-        return self.dataset.sizes - lengths[self.labels.numpy()] + lengths.max()
+        return self._sizes
+
+    def num_tokens(self, index: int) -> int:
+        return int(self._sizes[index])
+
+    size = num_tokens
+    filter_indices_by_size = FairseqDataset.filter_indices_by_size  # by these sizes
+    batch_by_size = FairseqDataset.batch_by_size
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {**self.dataset[index], "label": self.labels[index]}

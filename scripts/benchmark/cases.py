@@ -87,21 +87,21 @@ class Case:
             torch.manual_seed(0)
             return self.kind.build(MODEL_SIZE, *self.sizes[2:]).double()
 
-    def steps(self, module: StatefulAttention, seed: int = 0) -> tuple[Tensor, ...]:
+    def steps(self, module: StatefulAttention) -> tuple[Tensor, ...]:
         """Random numbers as models have them, in float64.
 
         Of a stack, ``W_a x_t`` and v_t, which are Gaussian, and Gaussian through a sigmoid; otherwise Gaussian inputs.
         """
-        generator, steps = torch.Generator().manual_seed(seed), self.sizes[:2]
+        generator, steps = torch.Generator().manual_seed(0), self.sizes[:2]
         if not isinstance(module, StackAttention):
             return (torch.randn(*steps, MODEL_SIZE, generator=generator, dtype=torch.float64),)
         actions = torch.randn(*steps, module.actions.out_features, generator=generator, dtype=torch.float64)
         return actions, torch.randn(*steps, module.value_size, generator=generator, dtype=torch.float64).sigmoid()
 
-    def inputs(self, dtype: torch.dtype, device: torch.device, seed: int = 0) -> Tensors:
+    def inputs(self, dtype: torch.dtype, device: torch.device) -> Tensors:
         """Random arguments of the op that require gradients: the same for all devices and, rounded, for all dtypes."""
         module = self.module()
-        drawn = self.steps(module, seed)
+        drawn = self.steps(module)
         arguments = module.arguments(*drawn) if isinstance(module, StackAttention) else module.arguments_of(*drawn)
         named = zip(inspect.signature(self.op.compute).parameters, arguments, strict=False)
         return {name: argument.detach().to(device, dtype).requires_grad_() for name, argument in named}

@@ -142,6 +142,7 @@ def test_accuracies_that_cannot_be_compared(tmp_path: Path, refusal: Callable[[s
     assert refusal("accuracy x=a.json x=b.json -o a.png") == (
         "a.json is on the split test, and b.json on train; give results on one of them"
     )
+    assert refusal("accuracy x=a.json y=a.json x=a.json -o a.png") == "a.json is given twice for x"
     assert refusal("accuracy x=a.json x=c.json -o a.png") == (
         "reversal: x: the results on validation data are not of the same checkpoints in the same order"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -55,12 +55,19 @@ def test_equal_to_rounding(dtype: torch.dtype, amsgrad: bool, weight_decay: floa
     assert [state["step"] for state in states(fused)] == [6, 6, 5, 6, 6]
 
 
-def test_other_types_are_updated_one_by_one() -> None:
-    one, other = parameters(torch.bfloat16), parameters(torch.bfloat16)
+def transposed() -> list[Tensor]:
+    """A parameter whose gradient has another memory layout."""
+    return [torch.ones(40, 70).t().requires_grad_()]
+
+
+@pytest.mark.parametrize("make", [lambda: parameters(torch.bfloat16), transposed], ids=["bfloat16", "transposed"])
+def test_others_are_updated_one_by_one(make: Callable[[], list[Tensor]]) -> None:
+    one, other = make(), make()
     fused, plain = Adam(one, lr=0.1), Adam(other, lr=0.1)
     for optimizer, these, step in ((fused, one, Adam.step), (plain, other, one_by_one)):
-        set_gradients(these, 0)
-        step(optimizer)
+        for update in (2, 3):
+            set_gradients(these, update)
+            step(optimizer)
     for parameter, expected in zip(one, other, strict=True):
         assert torch.equal(parameter, expected)
 

@@ -83,18 +83,18 @@ def test_each_word_or_each_sentence() -> None:
 
 
 def test_what_is_logged() -> None:
-    """Of two workers; right attachments are counted of words, not of ends."""
+    """Of two workers: the loss per sample, which is a sentence, its parts per word, and right attachments of words."""
     model = Model()
     model.attachments.data[0, 2] = torch.tensor([0, 0, 0, 9.0, -math.inf])  # the last word stays alone: wrong
     model.attachments.data[0, 1] = torch.tensor([0, 9.0, 0, -math.inf, -math.inf])
-    loss, _, logged = criterion()(model, sample())
+    loss, _, logged = criterion(sentence_avg=True)(model, sample())
     assert (int(logged["right"]), int(logged["words"])) == (3, 4)
     with metrics.aggregate() as logged_metrics:
-        PushdownCrossEntropyCriterion.reduce_metrics([logged, logged])
+        PushdownCrossEntropyCriterion.reduce_metrics([logged, {**logged, "loss": 3 * logged["loss"], "sample_size": 6}])
     values = logged_metrics.get_smoothed_values()
     assert values["attach_accuracy"] == 0.75
-    assert values["loss"] == pytest.approx(float(loss) / 6 / math.log(2), abs=0.0006)
-    assert values["nll_loss"] + values["attach_loss"] == pytest.approx(values["loss"], abs=0.002)
+    assert values["loss"] == pytest.approx(4 * float(loss) / 8 / math.log(2), abs=0.0006)
+    assert values["nll_loss"] + values["attach_loss"] == pytest.approx(float(loss) / 6 / math.log(2), abs=0.002)
     assert values["ppl"] == pytest.approx(2 ** values["nll_loss"], rel=0.01)
 
 

@@ -58,9 +58,8 @@ RESTARTS = restarts("Tf", {"a": (1, 1), "b": (2, 2)})
             [labelled("Tf", cfl_result()), labelled("Tf", cfl_result(language="ww", split="valid"))],
             r"^Tf-valid-1\.json: expected the result of Tf on ww test, which is missing$",
         ),
-        ([labelled("Tf", cfl_result())] * 2, r"^Tf-test-1\.json is given twice for Tf$"),
     ],
-    ids=["no-validation", "order", "splits", "missing", "twice"],
+    ids=["no-validation", "order", "splits", "missing"],
 )
 def test_mistakes(results: list[Labelled], message: str) -> None:
     with pytest.raises(UserError, match=message):

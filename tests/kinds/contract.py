@@ -19,7 +19,6 @@ from fairseq_stack.modules import (
     StackAttention,
     StackLSTM,
     StatefulAttention,
-    SuperpositionStackAttention,
     SymbolStackAttention,
 )
 from fairseq_stack.networks import LSTMOptions, TransformerOptions
@@ -28,13 +27,19 @@ from tests.helpers import assert_normwise_close
 SIZE = 8
 
 
-class StateContract:
-    """The tests of the states of a layer, whose stacks a subclass builds.
+class KindContract:
+    """The tests of a layer as a module; a subclass, whose name begins with ``Test``, says which.
 
     Attributes:
+        layer: the layer.
+        cfg: the options of a model that it is built with.
+        controller_cfg: the options of a model with a recurrent controller that its stack is built with.
         uses: what the layer is for: a sublayer of a transformer (``attention``), or the stack of a controller.
     """
 
+    layer: Layer
+    cfg: Any = TransformerOptions()
+    controller_cfg: Any = LSTMOptions()
     uses: tuple[str, ...] = ("attention", "controller")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -44,11 +49,13 @@ class StateContract:
 
     def build(self) -> StatefulAttention:
         """A sublayer of a transformer, in float64."""
-        raise NotImplementedError
+        return self.layer.build(SIZE, self.cfg).double()
+
+    def build_stack(self) -> StackAttention:
+        return self.layer.build_stack(SIZE, self.controller_cfg).double()
 
     def build_for(self, use: str) -> StatefulAttention:
-        """The same, or the stack of a recurrent controller."""
-        raise NotImplementedError
+        return self.build_stack() if use == "controller" else self.build()
 
     @pytest.mark.parametrize("length", [0, 1, 2, 9])
     def test_steps_equal_the_whole_sequence(self, length: int, use: str) -> None:
@@ -77,22 +84,6 @@ class StateContract:
             assert_normwise_close(torch.cat([first, then], 1), torch.stack(outputs, 1), 1e-11)
             expected, actual = (sublayer.step(inputs[index, -1], x.reorder(index))[0] for x in (state, extended))
         assert_normwise_close(actual, expected, 1e-11)
-
-    def test_a_prompt_is_not_stepped_through(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        sublayer = self.build()
-        if not isinstance(sublayer, SuperpositionStackAttention):
-            pytest.skip("takes its steps one by one")
-        state_class = type(sublayer.initial_state(3))
-        step, steps = state_class.step, []
-
-        def counted(*arguments: Any) -> Any:
-            steps.append(arguments)
-            return step(*arguments)
-
-        monkeypatch.setattr(state_class, "step", counted)
-        with torch.no_grad():
-            sublayer.extend(torch.randn(3, 35, SIZE, dtype=torch.float64), sublayer.initial_state(3))
-        assert not steps
 
     @pytest.mark.parametrize("undefined", [torch.nan, torch.inf])
     def test_extending_keeps_what_is_undefined_in_its_place(self, undefined: float) -> None:
@@ -129,29 +120,6 @@ class StateContract:
         assert torch.equal(actual, expected)
         (gradient,) = torch.autograd.grad(actual.square().sum(), inputs)
         assert gradient[:, :4].eq(0).all() and gradient[:, 4].ne(0).any()
-
-
-class KindContract(StateContract):
-    """The tests of a layer as a module; a subclass, whose name begins with ``Test``, says which.
-
-    Attributes:
-        layer: the layer.
-        cfg: the options of a model that it is built with.
-        controller_cfg: the options of a model with a recurrent controller that its stack is built with.
-    """
-
-    layer: Layer
-    cfg: Any = TransformerOptions()
-    controller_cfg: Any = LSTMOptions()
-
-    def build(self) -> StatefulAttention:
-        return self.layer.build(SIZE, self.cfg).double()
-
-    def build_stack(self) -> StackAttention:
-        return self.layer.build_stack(SIZE, self.controller_cfg).double()
-
-    def build_for(self, use: str) -> StatefulAttention:
-        return self.build_stack() if use == "controller" else self.build()
 
     def test_wrong_inputs(self, use: str) -> None:
         sublayer = self.build_for(use)

@@ -1,4 +1,4 @@
-"""Pushdown attention: golden values, the naive form, one token at a time, and what the past and pads can change."""
+"""Pushdown attention: golden values, and attention without depths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairseq_stack.modules import PushdownAttention
-from fairseq_stack.modules.pushdown_attention import PARAMETRIZATIONS, Parametrization
+from fairseq_stack.modules.pushdown_attention import Parametrization
 from fairseq_stack.ops import stack_tape
 from tests.helpers import assert_normwise_close, each_golden_file
 from tests.modules.pushdown import check_gradients, golden_parameters, random_attachments
@@ -59,32 +59,8 @@ def test_golden_pushdown_attention(path: Path) -> None:
     assert_normwise_close(x.grad, golden["grad_x"], 1e-9)
 
 
-def model_and_inputs(
-    parametrization: Parametrization, depths: int | None = 3
-) -> tuple[PushdownAttention, Tensor, Tensor]:
-    model = PushdownAttention(12, 3, depths, parametrization).double()
-    if model.depths is not None:
-        torch.nn.init.normal_(model.depths.weight)
-    return model, torch.randn(2, 7, 12, dtype=torch.float64), stack_tape(random_attachments(2, 7))
-
-
-@pytest.mark.parametrize("depths", [3, None])
-@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
-def test_steps_equal_the_sequence(parametrization: Parametrization, depths: int | None) -> None:
-    model, x, tape = model_and_inputs(parametrization, depths)
-    outputs = model(x, tape)
-    state, rows = model.initial_state(2), torch.tensor([1, 0, 1])
-    for t in range(4):
-        output, state = model.step(x[:, t], state, tape[:, t, : t + 1])
-        assert_normwise_close(output, outputs[:, t], 1e-12)
-    state = state.reorder(rows)
-    for t in range(4, 7):
-        output, state = model.step(x[rows, t], state, tape[rows, t, : t + 1])
-        assert_normwise_close(output, outputs[rows, t], 1e-12)
-
-
 def test_without_depths_it_is_attention() -> None:
-    model, x, tape = model_and_inputs("figures", None)
+    model, x = PushdownAttention(12, 3, None, "figures").double(), torch.randn(2, 7, 12, dtype=torch.float64)
     torch_attention = torch.nn.MultiheadAttention(12, 3, batch_first=True).double()
     torch_attention.load_state_dict(
         {
@@ -96,7 +72,7 @@ def test_without_depths_it_is_attention() -> None:
     )
     mask = torch.ones(7, 7, dtype=torch.bool).triu(1)
     expected, _ = torch_attention(x, x, x, attn_mask=mask, need_weights=False)
-    assert_normwise_close(model(x, tape), expected, 1e-12)
+    assert_normwise_close(model(x, stack_tape(random_attachments(2, 7))), expected, 1e-12)
 
 
 def test_wrong_arguments() -> None:

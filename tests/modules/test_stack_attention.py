@@ -131,3 +131,12 @@ def test_a_one_turn_automaton_turns_anywhere() -> None:
 def test_a_one_turn_automaton_needs_biases() -> None:
     with pytest.raises(ValueError, match=r"bias: expected True"):
         NondeterministicStackAttention(SIZE, 2, 3, 4).initialize_as_one_turn()
+
+
+@pytest.mark.parametrize("depth_limit", [None, 2])
+def test_superposition_does_not_step_through_a_prompt(depth_limit: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    attention = SuperpositionStackAttention(SIZE, 4, depth_limit=depth_limit)
+    state = attention.initial_state(3)
+    monkeypatch.setattr(type(state), "step", None)
+    with torch.no_grad():
+        attention.extend(torch.randn(3, 35, SIZE), state)

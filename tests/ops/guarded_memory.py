@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_stack.ops._native import Library, _Resources
+from fairseq_stack.ops._native import Library
+from fairseq_stack.ops._native.structures import new_call
 
 MARGIN = 4096  # bytes, on either side
 ALIGNMENT = 64
@@ -101,7 +102,7 @@ class GuardedCalls:
                     (ctypes.c_void_p * (i + 1)).from_address(address)[i] = self._moved(name, pointer, guards)
             elif kind is ctypes.c_void_p and address in self._tensors:
                 setattr(call, name, self._moved(name, address, guards))
-        resources = _Resources(library.number, crew, crew, int(crew > 1), scratch.address, scratch_bytes)
+        resources = new_call("resources", library.number, crew, crew, int(crew > 1), scratch.address, scratch_bytes)
         library.functions[function](ctypes.byref(call), ctypes.byref(resources))
         for guard in (*guards.values(), scratch):
             guard.check_margins()

@@ -136,7 +136,7 @@ def test_a_failure_shows_the_end_of_its_output(tmp_path: Path, server: Server) -
     assert re.search(
         r"^Error: the demo failed with exit code 1, see above; the output of every step", done.stderr, re.M
     )
-    assert "picture:" not in done.stdout
+    assert "pictures:" not in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -93,6 +94,17 @@ def test_a_regression_needs_its_criterion(corpus: Path, tmp_path: Path) -> None:
     task, _ = batch_of(other, "valid", False)
     with pytest.raises(UserError, match=r"a regression needs --criterion class.* got cross_entropy$"):
         task.build_criterion(SimpleNamespace(_name="cross_entropy"))
+
+
+def test_the_longest_candidate_counts(corpus: Path) -> None:
+    """The second prompt has the longest label; the two others are a token longer with it."""
+    task, _ = batch_of(corpus, "valid", False)
+    dataset = task.datasets["valid"]
+    assert [dataset.size(index) for index in range(3)] == dataset.sizes.tolist() == [8, 5, 5]
+    kept, ignored = dataset.filter_indices_by_size(np.arange(3), 7)
+    assert (kept.tolist(), ignored) == ([1, 2], [0])
+    batches = dataset.batch_by_size(dataset.ordered_indices(), max_tokens=10)
+    assert sorted(map(len, batches)) == [1, 2]
 
 
 def test_training_has_no_candidates(corpus: Path) -> None:

@@ -84,10 +84,12 @@ def split_name(argument: str) -> tuple[str | None, Path]:
 
 def read_named(arguments: Sequence[str], read: Callable[[Path], Content]) -> Iterator[tuple[str, Path, Content]]:
     """The name, the path and the content of each ``NAME=RESULT``."""
-    for argument in arguments:
+    for number, argument in enumerate(arguments):
         name, path = split_name(argument)
         if name is None:
             raise UserError(f"{argument}: expected NAME=RESULT")
+        if argument in arguments[:number]:
+            raise UserError(f"{path} is given twice for {name}")
         yield name, path, read(path)
 
 

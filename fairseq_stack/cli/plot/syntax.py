@@ -81,16 +81,12 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, Restarts]:
     """The results by collection of sentences."""
     collections: dict[str, Restarts] = {}
     firsts: dict[str, tuple[Path, Read]] = {}
-    known: set[tuple[str, Path]] = set()
     for name, path, read in read_named(arguments, _read):
         first, other = firsts.setdefault(read.collection, (path, read))
         if read.sentences != other.sentences or list(read.accuracies) != list(other.accuracies):
             raise UserError(
                 f"{first} and {path} cannot be compared: they are on different sentences of {read.collection}"
             )
-        if (name, path) in known:
-            raise UserError(f"{path} is given twice")
-        known.add((name, path))
         collections.setdefault(read.collection, {}).setdefault(name, []).append(read)
     return collections
 

@@ -27,7 +27,7 @@ import torch
 
 from . import forks as forks  # waits before each fork
 from .buffers import Buffers, buffers
-from .structures import Call, fields_of
+from .structures import new_call
 
 __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "crew_size", "library", "required_library"]
 
@@ -117,7 +117,7 @@ class Library:
             workers = min(threads, parts)
             size = workers * scratch_bytes
         scratch = torch.empty(size, dtype=torch.uint8, device="cpu") if size < SMALL else buffers.take(size)
-        resources = _Resources(self.number, threads, workers, int(crew > 1), scratch_bytes=scratch_bytes)
+        resources = new_call("resources", self.number, threads, workers, int(crew > 1), scratch_bytes=scratch_bytes)
         resources.hold(scratch=scratch)
         getattr(self.functions, function)(ctypes.byref(call), ctypes.byref(resources))
 
@@ -132,12 +132,6 @@ def crew_size(parts: int, work: int, most: int) -> int:
     """
     threads = torch.get_num_threads()
     return min(threads, most) if parts < threads and work >= WORTH_CREW else 1
-
-
-class _Resources(Call):
-    """struct resources."""
-
-    _fields_ = fields_of("resources")
 
 
 def torch_team() -> int | None:

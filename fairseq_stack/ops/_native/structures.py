@@ -21,17 +21,8 @@ _KINDS: dict[str, type] = {
 }
 
 
-def fields_of(struct: str) -> Fields:
-    """The ``_fields_`` of a struct.
-
-    Raises:
-        KeyError: the header has no such struct.
-    """
-    return _structs()[struct]
-
-
 class Call(ctypes.Structure):
-    """What a kernel takes: a struct of the header, whose fields a subclass has."""
+    """What a kernel takes: a struct of the header, as :func:`new_call` makes it."""
 
     def hold(self, **arrays: Tensor | array[int] | None) -> None:
         """Have fields point to arrays, or to contiguous copies, which live as long as the call; None is NULL."""
@@ -46,10 +37,21 @@ class Call(ctypes.Structure):
             held.append(values)
 
 
+def new_call(struct: str, *sizes: int, **fields: float) -> Call:
+    """A struct of the header, whose first fields are ``sizes``; of the others, those that are not given are 0.
+
+    Raises:
+        KeyError: the header has no such struct.
+    """
+    return structs()[struct](*sizes, **fields)
+
+
 @functools.cache
-def _structs() -> dict[str, Fields]:
+def structs() -> dict[str, type[Call]]:
+    """The structs of the header by name."""
     text = re.sub(r"(?s)/\*.*?\*/", "", _HEADER.read_text(encoding="utf-8"))
-    return {name: _fields(body) for name, body in re.findall(r"(?s)struct (\w+) \{(.*?)\};", text)}
+    found = re.findall(r"(?s)struct (\w+) \{(.*?)\};", text)
+    return {name: type(name, (Call,), {"_fields_": _fields(body)}) for name, body in found}
 
 
 def _fields(body: str) -> Fields:

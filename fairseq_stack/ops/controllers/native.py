@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .._native import SMALL, buffers, required_library
-from .._native.structures import Call, fields_of
+from .._native.structures import Call, new_call
 from .._operators import register_gradients
 from .._transforms import refuse_forward_mode
 from .setup import GATES, MEMORIES, ControllerSetup
@@ -151,27 +151,23 @@ def _of_layer(gradients: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
 register_gradients("neural_stack", _neural_stack, _neural_stack_backward, save=_save, gradients=_gradients)
 
 
-class _Call(Call):
-    _fields_ = fields_of("ctrl_call")
-
-
-def _call(x: Tensor, weight: Tensor, recurrent: Tensor, setup: Sequence[int]) -> _Call:
+def _call(x: Tensor, weight: Tensor, recurrent: Tensor, setup: Sequence[int]) -> Call:
     """A call for inputs (B, n, k), and weights of rows (R, C) and of gates (P, K)."""
     batch_size, length, input_size = x.shape
     steps, vector_size, *options = setup
     hidden_size = recurrent.shape[1] - input_size - vector_size
     sizes = length, steps, input_size, vector_size, hidden_size, weight.shape[0]
-    call = _Call(x.dtype == torch.float64, batch_size, *sizes, *options)
+    call = new_call("ctrl_call", x.dtype == torch.float64, batch_size, *sizes, *options)
     call.workspace_bytes, *_ = _sizes(call)
     return call
 
 
-def _sizes(call: _Call) -> tuple[int, ...]:
+def _sizes(call: Call) -> tuple[int, ...]:
     """In bytes: of the record of a sequence, and of the working memory of both passes."""
     return required_library().sizes("fss_ctrl_sizes", call)
 
 
-def _run(direction: str, call: _Call, **arrays: Tensor) -> None:
+def _run(direction: str, call: Call, **arrays: Tensor) -> None:
     """Run a kernel; arrays are for fields of the call."""
     call.hold(**arrays)
     weights = arrays["recurrent"].numel() + arrays["weights"].numel()

@@ -34,9 +34,9 @@ def depth_scores(queries: Tensor, table: Tensor, tape: Tensor) -> Tensor:
     Raises:
         ValueError: an argument's shape or dtype is wrong, or a depth is negative.
     """
-    table = (table.unsqueeze(0).expand(queries.size(1), -1, -1) if table.dim() == 2 else table).to(queries.dtype)
     sizes = Sizes()
     sizes.check("queries", queries, "B H m s")
+    table = (table.unsqueeze(0).expand(queries.size(1), -1, -1) if table.dim() == 2 else table).to(queries.dtype)
     sizes.check("table", table, "H D s")
     _check_tape(tape, (queries.size(0), queries.size(2)))
     return depth_scores_pytorch(queries, table, tape.clamp(max=table.size(1) - 1))

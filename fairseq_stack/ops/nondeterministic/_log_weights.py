@@ -29,6 +29,13 @@ def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | 
     return sizes
 
 
+def check_defined(**log_weights: Tensor) -> None:
+    """Raise ValueError if a log weight is NaN or inf."""
+    for name, x in log_weights.items():
+        if not (x < torch.inf).all():
+            raise ValueError(f"{name}: expected log weights that are numbers or -inf, got NaN or inf")
+
+
 def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
     """Log weights (..., Q, S, Q, S), the same, and (..., Q, S, Q) as one (..., C, 2 C + Q)."""
     push, replace = (x.flatten(-4, -3).flatten(-2) for x in (push, replace))

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
+from .._native.structures import Call, new_call
 from ._followed_columns import FollowedColumns
-from ._native_step import BYTES, Call, Layout, Sizes, unpack
+from ._native_step import BYTES, Layout, Sizes, unpack
 from ._tracked_columns import Column, TrackedColumns
 
 _UNLIMITED = 2**31 - 1  # a window that no sequence exceeds
@@ -163,9 +164,8 @@ class NativeColumns(FollowedColumns):
         library.run(function, call, parts=self.batch_size, work=work, scratch_bytes=scratch_bytes)
 
     def _call(self) -> Call:
-        return Call(
-            self.batch_size, self.steps + 1, self.num_states, self.num_symbols, self.value_size, self.window, self.kept
-        )
+        sizes = self.num_states, self.num_symbols, self.value_size, self.window, self.kept
+        return new_call("nd_step_call", self.batch_size, self.steps + 1, *sizes)
 
     def _column(self, step: int) -> Column:
         """Column ``step`` of each batch row."""

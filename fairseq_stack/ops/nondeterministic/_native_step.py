@@ -7,7 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .._native import structures
 from ._tracked_columns import Column, logarithms
 
 BYTES = 8  # of a number
@@ -20,12 +19,6 @@ class Sizes(NamedTuple):
     adjoint: int
     forward: int
     backward: int
-
-
-class Call(structures.Call):
-    """One step, forward or backward."""
-
-    _fields_ = structures.fields_of("nd_step_call")
 
 
 class Layout(NamedTuple):

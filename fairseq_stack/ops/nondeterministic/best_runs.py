@@ -7,12 +7,11 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ._derivations import Derivations, Part
 from ._excursions import best_parts
-from ._log_weights import check_transitions, first_configuration
+from ._log_weights import check_defined, check_transitions, first_configuration
 from .runs import Run
 
 
@@ -62,9 +61,7 @@ def best_runs(
         raise ValueError(f"lengths: expected {batch_size} numbers from 0 to {length}, got {lengths}")
     if count < 1:
         raise ValueError(f"count: expected at least 1, got {count}")
-    for name, x in (("push", push), ("replace", replace), ("pop", pop), ("start", start)):
-        if not (x < torch.inf).all():
-            raise ValueError(f"{name}: expected log weights that are numbers or -inf, got NaN or inf")
+    check_defined(push=push, replace=replace, pop=pop, start=start)
     all_parts = best_parts(*(x.detach() for x in (start, push, replace, pop)))
     return [_best_first(Derivations(parts, count), steps) for parts, steps in zip(all_parts, lengths, strict=True)]
 

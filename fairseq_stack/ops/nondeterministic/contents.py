@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._log_weights import check_transitions, join_transitions
+from ._log_weights import check_defined, check_transitions, join_transitions
 from ._tracked_columns import TrackedColumns
 
 
@@ -57,9 +57,11 @@ def stack_contents(
         The edges of each sequence, the edges of the bottom first; no edges if there is no run.
 
     Raises:
-        ValueError: if an argument's shape, dtype, layout or device is wrong, or the window is not positive.
+        ValueError: if an argument's shape, dtype, layout or device is wrong, a log weight is NaN or inf, or the window
+            is not positive.
     """
     check_transitions(push, replace, pop, window)
+    check_defined(push=push, replace=replace, pop=pop)
     logits = join_transitions(push, replace, pop).double()
     return [_contents(logits[b : b + 1], push.shape[2], window, least) for b in range(len(logits))]
 

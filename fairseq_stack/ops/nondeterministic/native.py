@@ -16,7 +16,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype, without_autocast
 from .._native import buffers, crew_size, required_library
-from .._native.structures import Call, fields_of
+from .._native.structures import new_call
 from .._operators import differentiable_once
 from .._undefined import finite, from_then_on, marks_of
 from .._units import units_like
@@ -161,10 +161,6 @@ def _most_workers(length: int, lanes: int) -> int:
     return max((length // lanes + 1) // 2, 1)
 
 
-class _Call(Call):
-    _fields_ = fields_of("nd_call")
-
-
 def _call(direction: str, num_states: int, *, logits: Tensor, weights: Tensor, **arrays: Tensor) -> None:
     """Run a kernel; arrays are for fields of struct nd_call."""
     if weights.numel() == 0:
@@ -180,7 +176,7 @@ def _call(direction: str, num_states: int, *, logits: Tensor, weights: Tensor, *
     room = _room(length, num_states, size)
     if sizes[0] > room:
         raise RuntimeError(f"nondeterministic_stack: {sizes[0]} bytes do not fit into {room}")
-    call = _Call(is_double, sequences, length, num_states, num_symbols, workspace_bytes=room)
+    call = new_call("nd_call", is_double, sequences, length, num_states, num_symbols, workspace_bytes=room)
     call.hold(logits=logits, weights=weights, **arrays)
     library.run(
         f"fss_nd_{direction}",

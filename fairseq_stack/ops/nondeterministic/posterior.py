@@ -52,8 +52,8 @@ def transition_posterior(
     if length == 0:
         return Transitions(*(x.detach().clone() for x in (push, replace, pop)))
     forgets = window is not None and window <= length
-    with torch.enable_grad(), without_autocast(push.device):
-        leaves = [x.detach().requires_grad_() for x in (push, replace, pop)]
+    with torch.inference_mode(False), torch.enable_grad(), without_autocast(push.device):
+        leaves = [x.detach().clone().requires_grad_() for x in (push, replace, pop)]
         last = log_partition(*leaves, backend=backend, window=window if forgets else None)[:, -1]
         gradients = torch.autograd.grad(last.sum(), leaves)
     undefined = torch.where(last.isnan(), last, 0).detach()

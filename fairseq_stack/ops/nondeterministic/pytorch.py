@@ -14,8 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._operators import gradients_inside
-from .._transforms import BackwardPass, DifferentiableOnce
+from .._operators import differentiable_once, gradients_inside
 from .._undefined import finite, from_then_on, marks_of
 from .._units import units_like
 from ._gradient import gradient_of_log_weights
@@ -43,7 +42,7 @@ def nondeterministic_stack_pytorch(
     push, replace = (x.permute(0, 1, 3, 2, 5, 4) for x in (push, replace))
     logits, marks = defined(join_transitions(push, replace, pop.transpose(2, 3)).double())
     marks = from_then_on(marks)[:, :, None]
-    weights, *_ = _TopWeights.apply(logits, num_states)
+    weights, *_ = _differentiable_weights(logits, num_states)
     readings = torch.bmm(weights.flatten(1, 2), finite(vectors)).unflatten(1, (length, num_symbols, num_states))
     marks_of_readings = marks + from_then_on(marks_of(vectors))[:, 1:]
     readings = (readings + marks_of_readings[:, :, None, None]).to(values.dtype).transpose(2, 3).contiguous()
@@ -53,55 +52,35 @@ def nondeterministic_stack_pytorch(
     return readings, weights.unflatten(2, (num_symbols, num_states)).permute(0, 1, 4, 3, 2).to(values.dtype)
 
 
-class _TopWeights(DifferentiableOnce):
-    """Returns W_t[i][r,y] at [b, t - 1, yr, i + 1], (B, n, C, n + 1), for log weights (B, n, C, 2 C + Q); and for the
-    backward pass whether some transitions are forbidden, which sequences went by steps, and all tensors.
+def _weights(logits: Tensor, num_states: int) -> tuple[Tensor, ...]:
+    """W_t[i][r,y] at [b, t - 1, yr, i + 1], (B, n, C, n + 1), for log weights (B, n, C, 2 C + Q); and for the backward
+    pass which sequences have forbidden transitions and which went by steps, (B,), and all tensors.
     """
-
-    op = "nondeterministic_stack"
-
-    @staticmethod
-    def forward(logits: Tensor, num_states: int) -> tuple[Tensor | bool, ...]:
-        batch_size, length, size, _ = logits.shape
-        if logits.numel() == 0:
-            weights = logits.new_zeros(batch_size, length, size, length + 1)
-            return weights, False, weights.new_zeros(batch_size, dtype=torch.bool)
-        inner, masked, apart = _inner_weights(logits, num_states)
-        weights = _without_padding(inner.tops.weights, length)
-        if apart.any():
-            weights = weights.index_put((apart,), _weights_by_steps(logits[apart], num_states))
-        return weights, masked, apart, *inner.tops.by_batch(), *inner.tiles.by_batch()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: tuple[Any, ...]) -> None:
-        weights, ctx.masked, *saved = output
-        logits, ctx.num_states = inputs
-        ctx.mark_non_differentiable(*saved)
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(logits, weights, *saved)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, *_: None) -> tuple[Tensor | None, None]:
-        if grad is None or grad.numel() == 0:
-            return None if grad is None else torch.zeros_like(ctx.saved_tensors[0]), None
-        (grad_logits,) = _TopWeightsBackward.apply(grad, ctx.masked, ctx.num_states, *ctx.saved_tensors)
-        return grad_logits, None
+    batch_size, length, size, _ = logits.shape
+    if logits.numel() == 0:
+        weights = logits.new_zeros(batch_size, length, size, length + 1)
+        return weights, *weights.new_zeros(2, batch_size, dtype=torch.bool)
+    inner, masked, apart = _inner_weights(logits, num_states)
+    weights = _without_padding(inner.tops.weights, length)
+    if apart.any():
+        weights = weights.index_put((apart,), _weights_by_steps(logits[apart], num_states))
+    return weights, masked, apart, *inner.tops.by_batch(), *inner.tiles.by_batch()
 
 
-class _TopWeightsBackward(BackwardPass):
-    op = _TopWeights.op
+def _weights_backward(grad: Tensor, logits: Tensor, masked: Tensor, apart: Tensor, *saved_and_states: Any) -> Tensor:
+    *saved, num_states = saved_and_states
+    if grad.numel() == 0:
+        return torch.zeros_like(logits)
+    tops, tiles = Tops.from_batch(saved[: len(Tops._fields)]), Tiles.from_batch(saved[len(Tops._fields) :])
+    gradient = gradient_of_log_weights(tiles, tops, grad, bool(masked.any()))
+    if apart.any():
+        gradient = gradient.index_put((apart,), _gradient_by_steps(grad[apart], logits[apart], num_states))
+    return gradient
 
-    @staticmethod
-    def forward(
-        grad: Tensor, masked: bool, num_states: int, logits: Tensor, weights: Tensor, apart: Tensor, *saved: Tensor
-    ) -> tuple[Tensor]:
-        count = len(Tops._fields)
-        gradient = gradient_of_log_weights(
-            Tiles.from_batch(saved[count:]), Tops.from_batch(saved[:count]), grad, masked
-        )
-        if apart.any():
-            gradient = gradient.index_put((apart,), _gradient_by_steps(grad[apart], logits[apart], num_states))
-        return (gradient,)
+
+_differentiable_weights = differentiable_once(
+    "nondeterministic_stack", _weights, _weights_backward, saved=slice(1, None)
+)
 
 
 def _without_padding(x: Tensor, length: int) -> Tensor:
@@ -109,8 +88,8 @@ def _without_padding(x: Tensor, length: int) -> Tensor:
     return x.flatten(4).flatten(1, 2)[:, 2 : length + 2, :, : length + 1]
 
 
-def _inner_weights(logits: Tensor, num_states: int) -> tuple[InnerWeights, bool, Tensor]:
-    """The inner weights; whether some transitions are forbidden; and which sequences do not fit into tiles, (B,)."""
+def _inner_weights(logits: Tensor, num_states: int) -> tuple[InnerWeights, Tensor, Tensor]:
+    """The inner weights; and which sequences have forbidden transitions, and which do not fit into tiles, (B,)."""
     relative = relative_to_largest(logits)
     spread = spread_of(relative)
     apart = spread.range > EXACT_RANGE
@@ -119,7 +98,7 @@ def _inner_weights(logits: Tensor, num_states: int) -> tuple[InnerWeights, bool,
     # Tiles are as large as they may be, given how far the log weights of a step differ.
     tile_size = min(_fastest_tile_size(transitions), int(_RANGE_OF_TILE / max(1.0, float(ranges.amax()))))
     inner = InnerWeights(in_tiles(evened(transitions), tile_size), num_states)
-    return inner, bool(spread.masked.any()), apart | ~inner.fit_together(ranges)
+    return inner, spread.masked, apart | ~inner.fit_together(ranges)
 
 
 def _fastest_tile_size(transitions: Tensor) -> int:
@@ -130,7 +109,7 @@ def _fastest_tile_size(transitions: Tensor) -> int:
 
 
 def _weights_by_steps(logits: Tensor, num_states: int) -> Tensor:
-    """What ``_TopWeights`` returns."""
+    """What ``_weights`` returns first."""
     size = logits.shape[2]
     swapped = _swapped(size, num_states, logits.device)
     pops = torch.arange(2 * size, logits.shape[3], device=logits.device)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .._arguments import computation_dtype
 from .._native import buffers, required_library
-from .._native.structures import Call, fields_of
+from .._native.structures import Call, new_call
 from .._operators import differentiable_once
 from .._units import units_like
 from ._log_weights import join_transitions
@@ -116,24 +116,21 @@ def _(grad: Tensor, logits: Tensor, vectors: Tensor, *_: Any) -> tuple[Tensor, T
 _differentiable_stack = differentiable_once("nondeterministic_stack", _stack, _stack_backward, saved=slice(1, None))
 
 
-class _Call(Call):
-    _fields_ = fields_of("nd_window_call")
-
-
-def _call(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> _Call:
+def _call(logits: Tensor, vectors: Tensor, num_states: int, window: int) -> Call:
     batch_size, length, size, _ = logits.shape
     is_double = int(logits.dtype == torch.float64)
-    call = _Call(is_double, batch_size, length, num_states, size // num_states, vectors.shape[2], window)
+    sizes = batch_size, length, num_states, size // num_states, vectors.shape[2], window
+    call = new_call("nd_window_call", is_double, *sizes)
     call.workspace_bytes, *_ = _sizes(call)
     return call
 
 
-def _sizes(call: _Call) -> tuple[int, ...]:
+def _sizes(call: Call) -> tuple[int, ...]:
     """In bytes: of the columns of a sequence, and of the working memory of both passes."""
     return required_library().sizes("fss_nd_window_sizes", call)
 
 
-def _run(direction: str, call: _Call, scratch: int, **arrays: Tensor) -> None:
+def _run(direction: str, call: Call, scratch: int, **arrays: Tensor) -> None:
     """Run a kernel; arrays are for fields of the call."""
     call.hold(**arrays)
     size = call.num_states * call.num_symbols

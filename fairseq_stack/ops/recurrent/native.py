@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._native import SMALL, buffers, required_library
-from .._native.structures import Call, fields_of
+from .._native.structures import Call, new_call, structs
 from .._operators import gradients_inside, register_gradients
 from .._transforms import refuse_forward_mode
 from .reference import stack_lstm_reference
@@ -205,19 +205,16 @@ def _stacks(numbers: Sequence[int]) -> list[ControlledStack]:
     return stacks
 
 
-_NUMBERS = len(fields_of("rnn_stack"))  # of a stack
+_NUMBERS = len(structs()["rnn_stack"]._fields_)  # of a stack
 
 
-class _Call(Call):
-    _fields_ = fields_of("rnn_call")
-
-
-def _call(gates: Tensor, layout: Tensor, num_weights: int) -> _Call:
+def _call(gates: Tensor, layout: Tensor, num_weights: int) -> Call:
     """A call for gates (B, n, 4 H) and stacks as :func:`_numbers` lays them out."""
     batch_size, length, size = gates.shape
     num_stacks = len(layout) // _NUMBERS
     together = _together(batch_size, length, layout.view(num_stacks, _NUMBERS), num_weights)
-    call = _Call(gates.dtype == torch.float64, batch_size, together, length, size // 4, num_stacks)
+    sizes = batch_size, together, length, size // 4, num_stacks
+    call = new_call("rnn_call", gates.dtype == torch.float64, *sizes)
     call.hold(stacks=layout)
     call.workspace_bytes, *_ = _sizes(call)
     return call
@@ -238,12 +235,12 @@ def _together(batch_size: int, length: int, stacks: Tensor, num_weights: int) ->
     return max(1, min(_TOGETHER, fitting, -(-batch_size // torch.get_num_threads())))
 
 
-def _sizes(call: _Call) -> tuple[int, ...]:
+def _sizes(call: Call) -> tuple[int, ...]:
     """In bytes: of the record of a sequence, and of the working memory of both passes."""
     return required_library().sizes("fss_rnn_sizes", call)
 
 
-def _run(direction: str, call: _Call, num_weights: int, **arrays: Tensor | None) -> None:
+def _run(direction: str, call: Call, num_weights: int, **arrays: Tensor | None) -> None:
     """Run a kernel; arrays are for fields of the call."""
     call.hold(**arrays)
     required_library().run(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
-from .._native.structures import Call, fields_of
+from .._native.structures import Call, new_call
 
 
 def forward(
@@ -28,7 +28,7 @@ def forward(
     value = recent[-1]
     reading, after = torch.empty_like(value), value.new_empty(len(value), strengths.shape[1] + 1)
     undefined = (ctypes.c_uint8 * len(value))()
-    call = _Call(undefined=ctypes.addressof(undefined))
+    call = new_call("strat_step_call", undefined=ctypes.addressof(undefined))
     _run("forward", call, settled, recent, strengths=strengths, pops=pop, pushes=push, next=after, readings=reading)
     return reading, after, not any(undefined)
 
@@ -59,7 +59,7 @@ def backward(
     """
     gradients = [strengths.new_empty(x.shape) for x in (strengths, pop, push)]
     _run(
-        "backward", _Call(followed=len(derivatives)), settled, recent,
+        "backward", new_call("strat_step_call", followed=len(derivatives)), settled, recent,
         strengths=strengths, pops=pop, pushes=push, next=after,
         reading_gradients=of_reading, next_gradients=of_after, derivatives=derivatives,
         strength_gradients=gradients[0], pop_gradients=gradients[1], push_gradients=gradients[2],
@@ -67,11 +67,7 @@ def backward(
     return gradients
 
 
-class _Call(Call):
-    _fields_ = fields_of("strat_step_call")
-
-
-def _run(direction: str, call: _Call, settled: Tensor, recent: Sequence[Tensor], **arrays: Tensor | None) -> None:
+def _run(direction: str, call: Call, settled: Tensor, recent: Sequence[Tensor], **arrays: Tensor | None) -> None:
     """Run a kernel; arrays are for fields of the call."""
     call.is_double = settled.dtype == torch.float64
     call.sequences, call.settled, call.size = settled.shape

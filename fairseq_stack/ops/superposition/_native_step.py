@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
-from .._native.structures import Call, fields_of
+from .._native.structures import Call, new_call
 
 
 def step(actions: Tensor, value: Tensor, elements: Tensor, height: int) -> tuple[Tensor, bool]:
@@ -40,19 +40,15 @@ def step_gradients(
     return of_actions, of_value, of_elements
 
 
-class _Call(Call):
-    _fields_ = fields_of("sup_step_call")
-
-
-def _call(elements: Tensor, after: Tensor, **arrays: Tensor) -> _Call:
+def _call(elements: Tensor, after: Tensor, **arrays: Tensor) -> Call:
     """A call for the elements before a step, and an array of the shape of those after it; arrays are for its fields."""
     sequences, height, size = elements.shape
-    call = _Call(elements.dtype == torch.float64, sequences, height, after.shape[1], size)
+    call = new_call("sup_step_call", elements.dtype == torch.float64, sequences, height, after.shape[1], size)
     call.hold(elements=elements, **arrays)
     return call
 
 
-def _run(direction: str, call: _Call) -> None:
+def _run(direction: str, call: Call) -> None:
     required_library().run(
         f"fss_sup_step_{direction}",
         call,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._native import required_library
-from .._native.structures import Call, fields_of
+from .._native.structures import new_call
 from .._operators import differentiable_once
 
 
@@ -58,10 +58,6 @@ def _empty_gradients(actions: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 _differentiable_stack = differentiable_once("superposition_stack", _stack, _stack_backward)
 
 
-class _Call(Call):
-    _fields_ = fields_of("sup_call")
-
-
 def _call(direction: str, depth_limit: int, *, values: Tensor, **arrays: Tensor) -> None:
     """Run a kernel for a batch; the arguments are for fields of struct sup_call."""
     library = required_library()
@@ -70,7 +66,7 @@ def _call(direction: str, depth_limit: int, *, values: Tensor, **arrays: Tensor)
     is_double = int(values.dtype == torch.float64)
     sizes = (ctypes.c_size_t * 2)()
     library.functions.fss_sup_sizes(library.number, is_double, length, size, depth_limit, sizes)
-    call = _Call(is_double, sequences, length, size, depth_limit)
+    call = new_call("sup_call", is_double, sequences, length, size, depth_limit)
     call.hold(values=values, **arrays)
     library.run(
         f"fss_sup_{direction}",

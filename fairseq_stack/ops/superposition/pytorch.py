@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from .._arguments import without_autocast
-from .._transforms import BackwardPass, DifferentiableOnce
+from .._operators import differentiable_once
 from .._undefined import causal
 from .._units import units_like
 
@@ -29,7 +29,7 @@ from .._units import units_like
 def superposition_stack_pytorch(actions: Tensor, values: Tensor, *, depth_limit: int | None = None) -> Tensor:
     """As ``superposition_stack_reference``, but differentiable only once."""
     readings: Tensor
-    readings, *_ = _Superposition.apply(actions, values, _Heights(values.size(1), depth_limit or values.size(1)))
+    readings, *_ = _differentiable_stack(actions, values, _Heights(values.size(1), depth_limit or values.size(1)))
     return readings
 
 
@@ -54,49 +54,29 @@ class _Heights:
         return self.limit < (self.length + 1) // 2
 
 
-class _Superposition(DifferentiableOnce):
-    """Returns the readings, and for the backward pass, if n < m, the weights W; and each segment's first stack."""
+def _stack(actions: Tensor, values: Tensor, height: _Heights) -> tuple[Tensor, ...]:
+    """The readings, and for the backward pass, if n < m, the weights W; and each segment's first stack."""
+    if not _takes_units(values, height):
+        readings, stacks = _forward(actions, values, height, units=False)
+        return readings, *stacks
+    weights, stacks = _forward(actions, units_like(values), height, units=True)
+    return torch.bmm(weights, values), weights, *stacks
 
-    op = "superposition_stack"
 
-    @staticmethod
-    def forward(actions: Tensor, values: Tensor, height: _Heights) -> tuple[Tensor, ...]:
+def _stack_backward(grad: Tensor, actions: Tensor, values: Tensor, *saved_and_height: Any) -> tuple[Tensor, Tensor]:
+    *saved, height = saved_and_height
+    with without_autocast(grad.device):
         if not _takes_units(values, height):
-            readings, stacks = _forward(actions, values, height, units=False)
-            return readings, *stacks
-        weights, stacks = _forward(actions, units_like(values), height, units=True)
-        return torch.bmm(weights, values), weights, *stacks
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, _Heights], output: tuple[Tensor, ...]) -> None:
-        *tensors, ctx.height = inputs
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors, *output[1:])
-
-    @staticmethod
-    def backward(ctx: Any, grad_readings: Tensor | None, *_: None) -> tuple[Tensor | None, Tensor | None, None]:
-        if grad_readings is None:
-            return None, None, None
-        return *_SuperpositionBackward.apply(grad_readings, ctx.height, *ctx.saved_tensors), None
+            return _backward(actions, values, saved, grad, height, units=False)
+        weights, *stacks = saved
+        # W is largest next to its diagonal; rounding errors are smaller if what is large is added last.
+        grad_values = torch.bmm(weights.flip(1).transpose(1, 2), grad.flip(1))
+        grad_weights = _inner_products(grad, values)
+        grad_actions, _ = _backward(actions, units_like(values), stacks, grad_weights, height, units=True)
+        return grad_actions, grad_values
 
 
-class _SuperpositionBackward(BackwardPass):
-    op = _Superposition.op
-
-    @staticmethod
-    def forward(
-        grad_readings: Tensor, height: _Heights, actions: Tensor, values: Tensor, *saved: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        with without_autocast(grad_readings.device):
-            if not _takes_units(values, height):
-                return _backward(actions, values, saved, grad_readings, height, units=False)
-            weights, *stacks = saved
-            # W is largest next to its diagonal; rounding errors are smaller if what is large is added last.
-            grad_values = torch.bmm(weights.flip(1).transpose(1, 2), grad_readings.flip(1))
-            grad_weights = _inner_products(grad_readings, values)
-            grad_actions, _ = _backward(actions, units_like(values), stacks, grad_weights, height, units=True)
-            return grad_actions, grad_values
+_differentiable_stack = differentiable_once("superposition_stack", _stack, _stack_backward, saved=slice(1, None))
 
 
 def _inner_products(left: Tensor, right: Tensor) -> Tensor:

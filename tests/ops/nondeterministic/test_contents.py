@@ -51,6 +51,14 @@ def test_enumeration_of_all_runs(
         assert ratios == pytest.approx([ratios[0]] * len(ratios))  # a path has its weight, up to a constant
 
 
+@pytest.mark.parametrize("undefined", [math.nan, math.inf])
+def test_undefined_log_weights(undefined: float) -> None:
+    push, replace, pop, *_ = (x.detach() for x in random_inputs(2, 3, 2, 2, 1))
+    replace[1, 2, 1, 1, 0, 0] = undefined
+    with pytest.raises(ValueError, match=r"^replace: expected log weights that are numbers or -inf, got NaN or inf$"):
+        stack_contents(push, replace, pop)
+
+
 def test_long_and_extreme() -> None:
     """In each step one symbol is on top, and all symbols on the stack are of one of the edges."""
     inputs = random_inputs(1, 30, 2, 3, 1, std=15)[:3]

@@ -123,6 +123,15 @@ def test_narrow_dtypes(backend: str, dtype: torch.dtype) -> None:
         assert_normwise_close(actual, expected, torch.finfo(dtype).eps)
 
 
+def test_inference_mode(backend: str) -> None:
+    push, replace, pop, *_ = random_inputs(2, 5, 1, 2, 1)
+    expected = transition_posterior(push, replace, pop, backend=backend)
+    with torch.inference_mode():
+        actual = transition_posterior(push + 0, replace + 0, pop + 0, backend=backend)
+    for x, y in zip(actual, expected, strict=True):
+        assert torch.equal(x, y)
+
+
 def test_torch_func(backend: str) -> None:
     inputs = [x.detach() for x in random_inputs(2, 5, 1, 2, 1)]
 
