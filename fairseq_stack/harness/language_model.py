@@ -37,7 +37,7 @@ class FairseqStackLM(LM):
         max_tokens: the maximum number of tokens at a time, with padding (a single string may have more).
         batch_size: the maximum number of strings at a time; ``"auto"`` or None for ``max_batch_size``.
         max_batch_size: the same; None for any number.
-        device: where the model computes; the CPU where a GPU is missing.
+        device: where the model computes; by default on a GPU, and always on the CPU where there is none.
 
     Raises:
         UserError: the checkpoint cannot be loaded, or holds no language model that reads from left to right.
@@ -63,7 +63,7 @@ class FairseqStackLM(LM):
         self._hub = load(checkpoint, data, **self._sizes).as_language_model()
         if self._hub.parses_sentences:
             raise UserError(f"{checkpoint} holds a model that parses: evaluate it with fairseq-stack evaluate-blimp")
-        self._device = torch.device(device or "cpu") if torch.cuda.is_available() else torch.device("cpu")
+        self._device = torch.device(device or "cuda") if torch.cuda.is_available() else torch.device("cpu")
         self._hub.to(self._device)
         self._cutter = Cutter(self._hub)
 
