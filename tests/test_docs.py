@@ -163,7 +163,7 @@ RUN_TOGETHER = [
             r"^\| F1 \(Yes\) +\| +\d+\.\d\d % \|",
         ),
         ("trees.json", "rte.json", "prompts.csv"),
-        {f"{split}.txt": TREE * 8 + ANSWERS * 2 for split in SIZES}
+        {f"{split}.trees": TREE * 8 + ANSWERS * 2 for split in SIZES}
         | {f"RTE/{split}.tsv": PAIRS for split in ("train", "dev")},
     ),
     Pages(
@@ -179,7 +179,7 @@ RUN_TOGETHER = [
             r"^\| F1 \(Yes\) +\| +\d+\.\d\d % \|",
         ),
         ("checkpoints/gpt2/tokenizer.json", "checkpoints/gpt2-nd/checkpoint_best.pt"),
-        {f"{split}.txt": TREE * 8 for split in SIZES} | {f"RTE/{split}.tsv": PAIRS for split in ("train", "dev")},
+        {f"{split}.trees": TREE * 8 for split in SIZES} | {f"RTE/{split}.tsv": PAIRS for split in ("train", "dev")},
         left_out="hf download",
         prepare=save_small_gpt2,
     ),
