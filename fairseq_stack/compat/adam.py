@@ -33,7 +33,7 @@ def step(original: Any, self: Any, closure: Callable[[], Any] | None = None) -> 
 
 
 def _can_be_fused(parameter: Tensor, state: dict[str, Any]) -> bool:
-    """Of the averages and the gradient, PyTorch expects the memory layout of the parameter."""
+    """PyTorch expects the gradient and the averages in the memory layout of their parameter."""
     return (
         parameter.device.type == "cpu"
         and parameter.dtype in (torch.float32, torch.float64)

@@ -17,8 +17,8 @@ def call(original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     """On a CPU, train with fairseq's own attention, and not PyTorch's, if weights are dropped.
 
     PyTorch's attention draws the random numbers of dropout itself, one at a time. fairseq's computes the same with
-    its own module for dropout; it is what fairseq uses if heads may have been pruned (``skip_embed_dim_check``). It
-    adds its mask to the scores, so that PyTorch's attention stays for masks of truth values and of heads.
+    its own module for dropout; it is what fairseq uses if heads may have been pruned (``skip_embed_dim_check``). But
+    it adds the mask to the scores: PyTorch's attention stays for boolean masks, and for masks with an axis of heads.
 
     Unnecessary with a PyTorch that draws several random numbers at a time on CPUs.
     """

@@ -135,8 +135,9 @@ def test_a_one_turn_automaton_needs_biases() -> None:
 
 @pytest.mark.parametrize("depth_limit", [None, 2])
 def test_superposition_does_not_step_through_a_prompt(depth_limit: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    attention = SuperpositionStackAttention(SIZE, 4, depth_limit=depth_limit)
+    attention, inputs = SuperpositionStackAttention(SIZE, 4, depth_limit=depth_limit), torch.randn(3, 35, SIZE)
     state = attention.initial_state(3)
     monkeypatch.setattr(type(state), "step", None)
     with torch.no_grad():
-        attention.extend(torch.randn(3, 35, SIZE), state)
+        outputs, _ = attention.extend(inputs, state)
+    assert_normwise_close(outputs, attention(inputs), 1e-5)
