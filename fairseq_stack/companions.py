@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text, written_whole
+from fairseq_stack.files import read_text, reading_as, written_whole
 from fairseq_stack_preprocess.layout import MANIFEST_NAME, PIECE_MODEL_NAME, TOKENIZER_NAME
 
 DICTIONARIES = "dict*.txt"
@@ -47,12 +47,10 @@ def require_same_task(checkpoint: Path, data: Path) -> None:
 
 def _facts_of_task(path: Path) -> dict[str, Any]:
     """What must not differ between the data of one task: of a manifest, the name of the task."""
-    try:
+    with reading_as("a file of fairseq-stack prepare", path):
         content = json.loads(read_text(path))
         facts = content if path.name == TASK else content.get("options", {})
         return {key: facts[key] for key in _FACTS if facts.get(key) is not None}
-    except (AttributeError, RecursionError, ValueError) as error:
-        raise UserError(f"{path} is not a file of fairseq-stack prepare: {error}") from error
 
 
 def note_languages(trainer: Any) -> None:

@@ -48,6 +48,21 @@ def read_columns(*paths: Path) -> list[list[str]]:
     return columns
 
 
+@contextlib.contextmanager
+def reading_as(what: str, path: Path) -> Iterator[None]:
+    """Name the file in errors about its contents.
+
+    Raises:
+        UserError: the block finds that the file is not ``what``.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is not {what}: {error!r}") from error
+
+
 def _read(path: Path, newline: str | None) -> str:
     try:
         with open(path, encoding="utf-8-sig", newline=newline) as file:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text
+from fairseq_stack.files import read_text, reading_as
 from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME
 
 
@@ -35,7 +35,5 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST_NAME
     if not path.is_file():
         return {}
-    try:
+    with reading_as("a manifest of fairseq-stack prepare", path):
         return dict(json.loads(read_text(path)))
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{path} is not a manifest of fairseq-stack prepare: {error}") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairseq_stack.companions import TASK
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_columns, read_text
+from fairseq_stack.files import read_columns, read_text, reading_as
 from fairseq_stack_preprocess.layout import SUFFIX, TEXT
 
 Line = tuple[str, ...]
@@ -70,10 +70,8 @@ def read_prompts(folder: Path) -> Prompts:
     roots = [root for root in (folder, folder.absolute().parent) if (root / TASK).is_file()]
     if not roots:
         raise UserError(f"{folder} has no {TASK}: {expected}")
-    try:
+    with reading_as("a file of fairseq-stack prepare classification", roots[0] / TASK):
         content = json.loads(read_text(roots[0] / TASK))
         labels = content["labels"]
         tokens = None if labels is None else {name: tuple(of_it) for name, of_it in labels.items()}
         return Prompts(roots[0], content["task"], tokens)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{roots[0] / TASK} is of another corpus or damaged ({error!r}): {expected}") from error

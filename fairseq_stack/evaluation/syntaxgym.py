@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text
+from fairseq_stack.files import read_text, reading_as
 
 from .formulas import Formula, Surprisals, parse
 from .markdown import table
@@ -94,10 +94,8 @@ def read_suite(path: Path) -> Suite:
     Raises:
         UserError: see :func:`read_suites`.
     """
-    try:
+    with reading_as("a test suite of SyntaxGym", path):
         suite = _suite(json.loads(read_text(path)))
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is not a test suite of SyntaxGym: {error!r}") from error
     for item in suite.items:
         _require_regions(path, suite, item)
     return suite

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text
+from fairseq_stack.files import read_text, reading_as
 from fairseq_stack_preprocess.layout import LOWER_BOUND_NAME
 
 _PARAMETERS = re.compile(r"^num\. shared model params: (\d[\d,]*)", flags=re.MULTILINE)
@@ -174,7 +174,8 @@ def read_valid_bound(log: Path) -> float:
     for path in places:
         if path.is_file():
             ends = "without" if _WITHOUT_EOS in text[match.start() :] else "with"
-            return float(json.loads(read_text(path))["valid"][f"nats_per_token_{ends}_eos"])
+            with reading_as("a lower bound of fairseq-stack prepare cfl", path):
+                return float(json.loads(read_text(path))["valid"][f"nats_per_token_{ends}_eos"])
     raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} next to it")
 
 

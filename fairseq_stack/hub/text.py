@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairseq_stack.companions import MANIFEST
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text
+from fairseq_stack.files import read_text, reading_as
 from fairseq_stack_preprocess.errors import PrepareError
 from fairseq_stack_preprocess.layout import BYTE_MARK, PIECE_MODEL_NAME, TOKENIZER_NAME, WORD_MARK
 from fairseq_stack_preprocess.mt.split_text import normalizer
@@ -79,7 +79,8 @@ def _words_or_classes(dictionary: Dictionary) -> Pieces:
 
 
 def _pieces_of_bytes(path: Path) -> Pieces:
-    encoder = ByteEncoder(read_text(path))
+    with reading_as("a tokenizer of bytes", path):
+        encoder = ByteEncoder(read_text(path))
 
     def cut(sentence: str) -> str:
         (pieces,) = encoder.encode([" ".join(sentence.split())])
@@ -126,7 +127,11 @@ def joined(pieces: str) -> str:
 
 
 def _normalizer(manifest: Path | None, language: str | None) -> Callable[[str], str]:
-    content: Any = {} if manifest is None else json.loads(read_text(manifest))
-    if language is None or content.get("corpus") != TRANSLATION:
+    if manifest is None or language is None:
         return lambda sentence: sentence
-    return normalizer(language, content["options"]["normalization"], content["options"]["moses"])
+    with reading_as("a manifest of fairseq-stack prepare", manifest):
+        content = json.loads(read_text(manifest))
+        if content.get("corpus") != TRANSLATION:
+            return lambda sentence: sentence
+        normalization, moses = content["options"]["normalization"], content["options"]["moses"]
+    return normalizer(language, normalization, moses)

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_stack.companions import TASK
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text
+from fairseq_stack.files import read_text, reading_as
 from fairseq_stack_preprocess.transduction.tasks import AFTER_READING, AT_LAST
 
 
@@ -49,13 +49,9 @@ def read_task_file(data: Path) -> TaskFile:
     paths = [folder / TASK for folder in (data, data.absolute().parent) if (folder / TASK).is_file()]
     if not paths:
         return TaskFile()
-    try:
+    with reading_as("a task.json of fairseq-stack prepare transduction", paths[0]):
         content = json.loads(read_text(paths[0]))
         return TaskFile(paths[0], content["task"], content["blank"], content["scored"], content["longest"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{paths[0]} is not a task.json of fairseq-stack prepare transduction: {type(error).__name__}: {error}"
-        ) from error
 
 
 def may_be_scored(task: str | None, inputs: Tensor, lengths: Tensor, blank: int | None) -> Tensor:

@@ -15,7 +15,8 @@ from fairseq_stack.evaluation.prompts import read_prompts
 @pytest.mark.parametrize("content", ["{", "[1]", '{"task": "reverse", "blank": null}', '{"labels": [], "task": "x"}'])
 def test_task_files_of_other_corpora(content: str, tmp_path: Path) -> None:
     (tmp_path / "task.json").write_text(content)
-    with pytest.raises(UserError, match=f"^{re.escape(str(tmp_path))}/task.json is of another corpus or damaged"):
+    problem = f"{tmp_path / 'task.json'} is not a file of fairseq-stack prepare classification: "
+    with pytest.raises(UserError, match=f"^{re.escape(problem)}"):
         read_prompts(tmp_path)
 
 

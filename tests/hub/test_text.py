@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_stack.companions import companions_of_data
+from fairseq_stack.companions import MANIFEST, companions_of_data
+from fairseq_stack.errors import UserError
 from fairseq_stack.hub.text import pieces_of
 from fairseq_stack_preprocess.mt.translation_corpus import prepare
 from tests.gpt2_folders import save_tokenizer
@@ -43,6 +44,21 @@ def test_pieces_of_gpt2(tmp_path: Path) -> None:
     pieces = model.cut(f" {sentence}  ")
     assert model.join(pieces) == " ".join(sentence.split())
     assert sum(piece.startswith(model.word_mark) for piece in pieces.split(" ")) == len(sentence.split()) - 1
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"corpus": "mt", "options": []}'])
+def test_damaged_manifests(tmp_path: Path, content: str) -> None:
+    prepare(options_for(write_pairs(tmp_path / "c", PAIRS), pieces=60, piece_threshold=5), tmp_path / "corpus")
+    companions = companions_of_data(tmp_path / "corpus" / "data-bin")
+    companions[MANIFEST].write_text(content)
+    with pytest.raises(UserError, match=r"manifest\.json is not a manifest of fairseq-stack prepare: "):
+        pieces_of(companions, "de", Dictionary())
+
+
+def test_damaged_tokenizers(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(UserError, match=r"tokenizer\.json is not a tokenizer of bytes: "):
+        pieces_of({"tokenizer.json": tmp_path / "tokenizer.json"}, None, Dictionary())
 
 
 def test_no_model_no_pieces(tmp_path: Path) -> None:
