@@ -23,7 +23,7 @@ LANGUAGE_MODEL = "a checkpoint, a folder that contains checkpoint_best.pt, or a 
 def add_checkpoint(parser: argparse.ArgumentParser, corpus: str | None = None, checkpoint: str = CHECKPOINT) -> None:
     """Declare CHECKPOINT, ``--data`` and ``--user-dir``; with the help ``corpus``, ``--data`` is a required corpus."""
     parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help=checkpoint)
-    dictionaries = "the folder with the dictionaries (default: the checkpoint's folder)"
+    dictionaries = "a corpus, or a folder with the dictionaries (default: the checkpoint's)"
     parser.add_argument("--data", metavar="DIR", type=Path, required=corpus is not None, help=corpus or dictionaries)
     parser.add_argument(
         "--user-dir",
@@ -47,7 +47,7 @@ def on_device(model: AnyModel, args: argparse.Namespace) -> AnyModel:
 
 
 def load_checkpoint(args: argparse.Namespace, data: Path | None) -> Hub:
-    """Load the model that the arguments name, with the dictionaries of a folder."""
+    """Load the model that the arguments name, with the dictionaries of a corpus or a folder."""
     from fairseq_stack.hub.interface import load
     from fairseq_stack.hub.paths import import_packages
 

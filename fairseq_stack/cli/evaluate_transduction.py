@@ -7,7 +7,6 @@ import argparse
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.results import method_of, rows_by_length, sha_of
 from fairseq_stack.evaluation.transduction import TransductionResult, accuracy_by_length, overall_accuracy
-from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
@@ -39,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require_outputs(args)
-    data = args.data / DATA_BIN if (args.data / DATA_BIN).is_dir() else args.data
-    hub = load_checkpoint(args, data)
+    hub = load_checkpoint(args, args.data)
     from fairseq_stack.hub.transductions import load_split, require_transductions, transduce
 
     hub = on_device(require_transductions(hub), args)
@@ -49,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     strings = list(progress(transduced, label=f"{args.split} strings", total=len(content) // 2, unit="string"))
     score_words = tuple(hub.task.score_words)
     if not any(scored for _, scored, _ in strings):
-        raise UserError(f"{data}, {args.split}: no target has one of the scored words {' '.join(score_words)}")
+        raise UserError(f"{args.data}, {args.split}: no target has one of the scored words {' '.join(score_words)}")
     intervals = intervals_of(args)
     result = TransductionResult(
         signature=method_of(

@@ -30,7 +30,8 @@ class FairseqStackLM(LM):
 
     Args:
         checkpoint: a checkpoint, a folder of one, or an ensemble, as in :func:`fairseq_stack.hub.interface.load`.
-        data: the folder with the dictionaries (default: the folder of the checkpoint).
+        data: a corpus of fairseq-stack prepare, or the folder with the dictionaries (default: the folder of the
+            checkpoint).
         user_dir: the folder of the user's own package that the model needs (default: the one used in training).
         add_end: whether the end of the sentence is scored after a continuation, as ``fairseq-stack evaluate-blimp``
             does.

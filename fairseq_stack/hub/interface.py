@@ -284,8 +284,8 @@ def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: An
     Args:
         checkpoint: a checkpoint; or a folder, for its ``checkpoint_best.pt`` (or else ``checkpoint_last.pt``); or
             several checkpoints of an ensemble, separated by ``:``, unless a file has that name.
-        data: the folder with the dictionaries (default: the folder of the checkpoint; if it has none, the folder of the
-            data in training).
+        data: a corpus of fairseq-stack prepare, or the folder with the dictionaries (default: the folder of the
+            checkpoint; if it has none, the folder of the data in training).
         overrides: replace options of the training run.
 
     Raises:

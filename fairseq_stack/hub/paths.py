@@ -11,6 +11,7 @@ from fairseq import checkpoint_utils, utils
 
 from fairseq_stack.companions import DICTIONARIES
 from fairseq_stack.errors import UserError
+from fairseq_stack_preprocess.layout import DATA_BIN
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
 """The checkpoints that are looked for in a folder; the first that exists is loaded."""
@@ -42,12 +43,12 @@ def _checkpoint_at(path: Path) -> Path:
 
 
 def folder_of_dictionaries(checkpoint: Path, data: Path | None) -> Path:
-    """``data``, or the folder of a checkpoint or, if it holds no dictionaries, of its data in training.
+    """The dictionaries' folder: of ``data``, or next to a checkpoint or, if it has none there, of its training data.
 
     Raises:
         UserError: the folder has no dictionary, or ``:`` in its name.
     """
-    folder = _beside_or_of_training(checkpoint) if data is None else data
+    folder = _beside_or_of_training(checkpoint) if data is None else data_bin_of(data)
     if not any(folder.glob(DICTIONARIES)):
         raise UserError(f"{folder} has no dictionary ({DICTIONARIES}); expected the folder of the model's data")
     if os.pathsep in str(folder):
@@ -56,6 +57,11 @@ def folder_of_dictionaries(checkpoint: Path, data: Path | None) -> Path:
             "name another folder with the dictionaries (--data)"
         )
     return folder
+
+
+def data_bin_of(corpus: Path) -> Path:
+    """The binarised data of a corpus of ``fairseq-stack prepare``; any other folder itself."""
+    return corpus / DATA_BIN if (corpus / DATA_BIN).is_dir() else corpus
 
 
 def _beside_or_of_training(checkpoint: Path) -> Path:

@@ -42,7 +42,8 @@ class Pretrained:
             model_name_or_path: a checkpoint, or the folder of checkpoints.
             checkpoint_file: the name of the checkpoint in the folder, or names separated by ``:`` for an ensemble
                 (default: ``checkpoint_best.pt`` or else ``checkpoint_last.pt``).
-            data_name_or_path: the folder with the dictionaries (default: the folder of the checkpoint).
+            data_name_or_path: a corpus of fairseq-stack prepare, or the folder with the dictionaries (default: the
+                folder of the checkpoint).
             kwargs: replace options of the training run.
 
         Raises:

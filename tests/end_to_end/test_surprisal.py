@@ -73,7 +73,7 @@ def test_rare_words_are_read_as_their_classes(tmp_path: Path) -> None:
     splits = [option for split in ("train", "valid", "test") for option in (f"--{split}", str(tmp_path / "trees"))]
     assert cli.main(["prepare", "treebank", str(tmp_path / "data"), *splits]) == 0
     run("train", tmp_path / "data" / "data-bin", *LANGUAGE_MODEL, *TRAINING, "--save-dir", tmp_path)
-    hub = hub_of(tmp_path / "checkpoint_last.pt")
+    hub = hub_of(tmp_path / "checkpoint_last.pt", tmp_path / "data")
     assert hub.cut("the UNK-NUM 12 cat") == ["the", "UNK-NUM", "UNK-NUM", "cat"]
     assert hub.unknown_words("the zebra runs") == ["zebra"]
     words, as_classes = surprisals(hub, ["the zebra runs slowly", "the UNK-LC UNK-LC-s UNK-LC-ly"])

@@ -25,7 +25,7 @@ from fairseq_stack.plots.style import FORMATS as PICTURES
 
 from . import inspect_parses, inspect_stacks
 from .inspect_neural_stack import inspect_neural_stack
-from .sentence_options import add_sentences, check_sentences, folder_of_data
+from .sentence_options import add_sentences, check_sentences
 
 SUMMARY = "show what the stacks of a trained model do"
 
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--least: expected a number from 0 to 1, got {args.least}")
     check_sentences(args)
     require_writable(args.output)
-    hub = load_checkpoint(args, folder_of_data(args.data))
+    hub = load_checkpoint(args, args.data)
     from fairseq_stack.models import BufferedNeuralStackModel, NeuralStackModel
 
     if hub.parses_sentences:

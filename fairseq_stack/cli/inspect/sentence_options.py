@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from fairseq_stack.cli.arguments import add_number
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_lines
-from fairseq_stack_preprocess.layout import DATA_BIN
 from fairseq_stack_preprocess.progress import say
 
 if TYPE_CHECKING:
@@ -73,13 +72,9 @@ def reads_many(args: argparse.Namespace) -> bool:
     return args.line is None and (args.file is not None or args.split is not None)
 
 
-def folder_of_data(data: Path | None) -> Path | None:
-    """The folder with the dictionaries, if a corpus of ``fairseq-stack prepare`` may be given for it."""
-    return data / DATA_BIN if data is not None and (data / DATA_BIN).is_dir() else data
-
-
 def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
     """The sentences that the arguments name; one, unless they name lines and none of them."""
+    from fairseq_stack.hub.paths import data_bin_of
     from fairseq_stack.inspection.sentences import require_line, sentence_of_text, sentences_of_split
 
     first, count = (1, args.sentences or 100) if args.line is None else (args.line, 1)
@@ -91,9 +86,7 @@ def sentences_of(hub: Hub, args: argparse.Namespace) -> list[Sentence]:
         say_unknown(hub, texts)
         return sentences
     if args.split is not None:
-        folder = folder_of_data(args.data)
-        assert folder is not None
-        return sentences_of_split(hub, folder, args.split, first, count)
+        return sentences_of_split(hub, data_bin_of(args.data), args.split, first, count)
     sentence = sentence_of_text(hub, args.text, args.translation)
     say_unknown(hub, [args.text])
     return [sentence]
