@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import Any
 
 import pytest
@@ -67,6 +68,15 @@ def test_own_decisions(name: str, compact: tuple[str, ...]) -> None:
         assert_normwise_close(
             step[:, 0][can_occur[rows, length - 1]], logits[rows, length - 1][can_occur[rows, length - 1]], 1e-11
         )
+
+
+@pytest.mark.parametrize(("retain", "modules"), [(True, None), (True, ["Other"]), (False, None)])
+def test_retained_dropout(retain: bool, modules: list[str] | None) -> None:
+    model = small_model("--dropout=0.5")
+    generation = Namespace(retain_dropout=retain, retain_dropout_modules=modules)
+    model.prepare_for_inference_(Namespace(generation=generation))
+    tokens = sentences()
+    assert torch.equal(model(tokens)[0], model(tokens)[0]) != (retain and modules is None)
 
 
 def test_compact_vocabulary() -> None:
