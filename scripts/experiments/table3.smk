@@ -40,7 +40,14 @@ def training(size, kind, seed):
 
 
 MODELS = [(size, kind) for size in SIZES for kind in KINDS]
-CORPORA = {"europarl": ["mt", "--preset", "europarl-dusell-2024", "--raw", DATA]}
+CORPORA = {
+    "europarl": [
+        *("mt", "--source", "de", "--target", "en", "--train", f"{DATA}/training/europarl-v7.de-en"),
+        *("--valid", f"{DATA}/test/newstest2016-deen", "--test", f"{DATA}/test/newstest2017-deen"),
+        *("--max-ratio", 4, "--max-chars", 150, "--drop-lone-periods", "--filter-all", "--sample", 100000, "--seed", 123),
+        *("--pieces", 32000, "--piece-threshold", 50, "--keep-separators"),
+    ]
+}
 RUNS = {
     f"{kind}, {size}": [f"{FOLDER}/{size}-{kind}-seed-{seed}" for seed in SEEDS]
     for size, kind in MODELS

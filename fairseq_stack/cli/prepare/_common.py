@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import FrameType
@@ -59,20 +59,18 @@ def options_from(
     kind: Any,
     *,
     limited: Iterable[str] = (),
-    preset: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> Any:
-    """The options of a corpus: ``values``, else the arguments of the command, else ``preset``, else the defaults.
+    """The options of a corpus: ``values``, else the arguments of the command, else the defaults.
 
     Args:
         args: the parsed arguments.
         kind: the dataclass ``Options`` of the corpus; an argument has the name of its field.
         limited: the sizes of generated sets, which are at most ``--limit``.
-        preset: the values of a published set-up.
         values: options that are not arguments, or are to be changed.
     """
     chosen = {field.name: value for field in fields(kind) if (value := getattr(args, field.name, None)) is not None}
-    chosen = {**(preset or {}), **chosen, "binarise": not args.no_binarise, **values}
+    chosen |= {"binarise": not args.no_binarise, **values}
     require_at_least("--limit", args.limit, 1)
     if args.limit is not None:
         chosen |= {name: min(chosen.get(name, getattr(kind, name)), args.limit) for name in limited}

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.cli.arguments import add_number
-from fairseq_stack_preprocess.errors import PrepareError, require_at_least
-from fairseq_stack_preprocess.layout import SPLITS
+from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.mt import translation_corpus as corpus
-from fairseq_stack_preprocess.mt.presets import PRESETS
 from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, Options
 
 from ._common import add_common, options_from, refuse, run_corpus
@@ -25,14 +23,10 @@ test.TARGET is the reference for sacrebleu. FOLDER/pieces has the pieces.
 
 PREFIX stands for PREFIX.SOURCE and PREFIX.TARGET (one sentence per line), or for
 PREFIX-src.SOURCE.sgm and PREFIX-ref.TARGET.sgm (as in WMT). Each of these files may
-end in .gz.
-
---preset sets options as in a paper; options that you give override it. It reads
-its text from the folder --raw, in which you unpack the archives."""
+end in .gz."""
 
 EXAMPLE = """\
-examples:
-  fairseq-stack prepare mt data/europarl --preset europarl-dusell-2024 --raw raw
+example:
   fairseq-stack prepare mt data/multi30k --source de --target en \\
       --train raw/train --valid raw/val --test raw/test_2016_flickr"""
 
@@ -49,13 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_text(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("text")
-    group.add_argument("--preset", choices=sorted(PRESETS), help="a published set-up")
-    group.add_argument("--raw", metavar="DIR", type=Path, help="the folder with the text of the preset (default: .)")
-    group.add_argument("--source", metavar="LANG", help="source language, as in the names of the files")
-    group.add_argument("--target", metavar="LANG", help="target language")
-    group.add_argument("--train", metavar="PREFIX", type=Path, nargs="+", help="training text, read in this order")
-    group.add_argument("--valid", metavar="PREFIX", type=Path, help="validation text")
-    group.add_argument("--test", metavar="PREFIX", type=Path, help="test text")
+    group.add_argument("--source", metavar="LANG", required=True, help="source language, as in the names of the files")
+    group.add_argument("--target", metavar="LANG", required=True, help="target language")
+    group.add_argument(
+        "--train", metavar="PREFIX", type=Path, nargs="+", required=True, help="training text, read in this order"
+    )
+    group.add_argument("--valid", metavar="PREFIX", type=Path, required=True, help="validation text")
+    group.add_argument("--test", metavar="PREFIX", type=Path, required=True, help="test text")
     _add_switch(
         group, "--keep-separators", "accept U+0085, U+2028 and the like within a line; otherwise they are errors"
     )
@@ -89,7 +83,7 @@ def _add_pieces(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# Options have no defaults here, so that the options that are given can be told apart: they override the preset.
+# Options have no defaults here, so that the options that are given can be told apart: --like refuses some.
 def _default(flag: str) -> str:
     default = getattr(Options, flag.removeprefix("--").replace("-", "_"))
     return "none" if default is None else str(default)
@@ -113,23 +107,9 @@ def run(args: argparse.Namespace) -> int:
     require_at_least("--workers", args.workers, 1)
     if args.like is not None:
         refuse(args, PIECES, "has no effect with --like")
-    if args.preset is None:
-        _check_without_preset(args)
-        options = options_from(args, Options)
-    else:
-        preset = PRESETS[args.preset]
-        options = options_from(args, Options, preset=preset.options_in(args.raw or Path()))
-        preset.require_text(options, [split for split in SPLITS if getattr(args, split) is None])
-    prepare = partial(corpus.prepare, workers=args.workers)
-    code = run_corpus(args, options, prepare)
+    options = options_from(args, Options)
+    code = run_corpus(args, options, partial(corpus.prepare, workers=args.workers))
     needed = corpus.languages_for_fairseq(options)
     if needed is not None and options.binarise:
         print(f"fairseq cannot infer these languages from the file names: pass its commands {needed}")
     return code
-
-
-def _check_without_preset(args: argparse.Namespace) -> None:
-    missing = [f"--{name}" for name in ("source", "target", *SPLITS) if getattr(args, name) is None]
-    if missing:
-        raise PrepareError(f"missing: {', '.join(missing)}; or give --preset (see fairseq-stack prepare mt --help)")
-    refuse(args, ["raw"], "needs --preset")
