@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_columns
+from fairseq_stack.files import read_columns, reading_as
 from fairseq_stack_preprocess.cfl import language_corpus as cfl
 from fairseq_stack_preprocess.cfl.bounded_dyck import is_bounded_dyck
 from fairseq_stack_preprocess.cfl.distributions import GrammarDistribution
@@ -76,8 +76,8 @@ class CFLCorpus:
             raise UserError(f"{self.folder} has no split {split!r}; it has {', '.join(known) or 'none'}")
         paths = [path, *map(path.with_suffix, (".nll", ".logp"))]
         lines, *columns = read_columns(*paths)
-        if not all(map(str.strip, lines)):
-            raise UserError(f"{path}: expected a string in each line, got an empty one")
+        if not (lines and all(map(str.strip, lines))):
+            raise UserError(f"{path}: expected a string in each line, got {'an empty one' if lines else 'none'}")
         costs, log_probabilities = map(_numbers, paths[1:], columns)
         strings = [tuple(line.split()) for line in lines]
         given_length = [-value for value in log_probabilities]
@@ -89,8 +89,10 @@ def _numbers(path: Path, lines: Sequence[str]) -> list[float]:
     for line, text in enumerate(lines, start=1):
         try:
             numbers.append(float(text))
-        except ValueError as error:
-            raise UserError(f"{path}, line {line}: expected a number, got {text!r}") from error
+        except ValueError:
+            numbers.append(math.nan)
+        if not math.isfinite(numbers[-1]):
+            raise UserError(f"{path}, line {line}: expected a finite number, got {text!r}")
     return numbers
 
 
@@ -104,19 +106,21 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
         UserError: the folder holds no corpus of a formal language.
     """
     root, dictionaries = corpus_at(folder)
-    manifest = read_manifest(root)
-    if is_bounded_dyck(manifest):
-        raise UserError(
-            f"{folder} has no probabilities of strings: score models on it with fairseq-stack evaluate-pushdown"
-        )
-    if manifest.get("corpus") != cfl.CORPUS or "options" not in manifest:
-        raise UserError(
-            f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"
-        )
-    entries = manifest["options"]
-    grammar = root / cfl.GRAMMAR_NAME if entries.get("grammar") else None
-    known = {field.name for field in dataclasses.fields(cfl.Options)}  # options that are new have their defaults
-    options = cfl.Options(**{name: entry for name, entry in {**entries, "grammar": grammar}.items() if name in known})
+    with reading_as("a manifest of fairseq-stack prepare cfl", root / MANIFEST_NAME):
+        manifest = read_manifest(root)
+        if is_bounded_dyck(manifest):
+            raise UserError(
+                f"{folder} has no probabilities of strings: score models on it with fairseq-stack evaluate-pushdown"
+            )
+        if manifest.get("corpus") != cfl.CORPUS or "options" not in manifest:
+            raise UserError(
+                f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"
+            )
+        entries = manifest["options"]
+        grammar = root / cfl.GRAMMAR_NAME if entries.get("grammar") else None
+        known = {field.name for field in dataclasses.fields(cfl.Options)}  # options that are new have their defaults
+        given = {**entries, "grammar": grammar}
+        options = cfl.Options(**{name: entry for name, entry in given.items() if name in known})
     if grammar is None:
         language, contain = _named(options.language(), options.parameters, unary_start=options.unary_start)
     else:
@@ -143,10 +147,11 @@ def _named(language: Language, parameters: Parameters, *, unary_start: bool = Fa
 
 def _in_grammar(path: Path) -> Contain:
     """The strings of a user's grammar have a positive probability."""
+    grammar = read_grammar(path)
 
     def contain(strings: Sequence[Word]) -> list[bool]:
         greatest = max(map(len, strings), default=0)
-        distribution = GrammarDistribution(read_grammar(path), greatest)
+        distribution = GrammarDistribution(grammar, greatest)
         lengths = set(distribution.lengths(1, greatest))
         numbers = [number for number, string in enumerate(strings) if len(string) in lengths]
         values = distribution.log_probabilities([strings[number] for number in numbers])

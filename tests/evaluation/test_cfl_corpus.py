@@ -74,6 +74,29 @@ def test_an_option_that_an_older_version_did_not_have(folder: Path) -> None:
     assert read_cfl_corpus(folder).language == "marked-reversal"
 
 
+@pytest.mark.parametrize("options", [5, {}, {"task": "dyck", "min_length": "7"}])
+def test_damaged_options(folder: Path, options: Any) -> None:
+    (folder / "manifest.json").write_text(json.dumps({"corpus": "cfl", "options": options}))
+    with pytest.raises(UserError, match=r"manifest\.json is not a manifest of fairseq-stack prepare cfl: "):
+        read_cfl_corpus(folder)
+
+
+@pytest.mark.parametrize(("suffix", "number"), [("nll", "nan"), ("logp", "-inf"), ("logp", "x")])
+def test_damaged_numbers(folder: Path, suffix: str, number: str) -> None:
+    path = folder / "text" / f"test.{suffix}"
+    first, _, *others = path.read_text().splitlines()
+    path.write_text("".join(f"{line}\n" for line in (first, number, *others)))
+    with pytest.raises(UserError, match=rf"test\.{suffix}, line 2: expected a finite number, got '{number}'"):
+        read_cfl_corpus(folder).read("test")
+
+
+def test_no_strings(folder: Path) -> None:
+    for suffix in ("txt", "nll", "logp"):
+        (folder / "text" / f"test.{suffix}").write_text("")
+    with pytest.raises(UserError, match=r"test\.txt: expected a string in each line, got none"):
+        read_cfl_corpus(folder).read("test")
+
+
 def test_folders_that_hold_no_such_corpus(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere is not a folder"):
         read_cfl_corpus(tmp_path / "nowhere")

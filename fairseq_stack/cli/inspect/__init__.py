@@ -113,6 +113,8 @@ def run(args: argparse.Namespace) -> int:
         is_neural_stack = isinstance(hub.models[0], NeuralStackModel | BufferedNeuralStackModel)
         content = (inspect_neural_stack if is_neural_stack else inspect_stacks.inspect_stacks)(hub, args)
     if content is not None:
+        if args.title:
+            raise UserError(f"--title has no effect: {args.output} is no picture")
         text = content if isinstance(content, str) else f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"
         with written_whole(args.output) as file:
             file.write(text.encode())

@@ -55,7 +55,8 @@ def generate(options: Options) -> FormalLanguageCorpus:
         PrepareError: the grammar cannot be used, or there are no strings in a range of lengths.
     """
     distribution = distribution_from(options)
-    splits = {split: _generate_split(distribution, split, options) for split in SPLITS}
+    lengths = {split: lengths_of(distribution, split, options) for split in SPLITS}
+    splits = {split: _generate_split(distribution, lengths[split], split, options) for split in SPLITS}
     return FormalLanguageCorpus(distribution.vocabulary, splits)
 
 
@@ -84,12 +85,11 @@ def lengths_of(distribution: Distribution, split: str, options: Options) -> list
     least, greatest = options.ranges()[split]
     lengths = distribution.lengths(least, greatest)
     if not lengths:
-        raise PrepareError(f"{options.name()} has no string with a length from {least} to {greatest}")
+        raise PrepareError(f"{split}: {options.name()} has no string with a length from {least} to {greatest}")
     return lengths
 
 
-def _generate_split(distribution: Distribution, split: str, options: Options) -> StringSet:
-    lengths = lengths_of(distribution, split, options)
+def _generate_split(distribution: Distribution, lengths: list[int], split: str, options: Options) -> StringSet:
     rng = stream(options.test_seed if split == "test" else options.seed, split)
     if split == "test":
         wanted = [length for length in lengths for _ in range(options.test_per_length)]

@@ -126,9 +126,9 @@ def _empty_probabilities(rules: Sequence[Rule]) -> Mapping[Nonterminal, float]:
     for _ in range(GREATEST_NUMBER_OF_SWEEPS):
         change = 0.0
         for left, group in sides.items():
-            value = math.fsum(rule.weight * _empty_probability(rule.right, empty) for rule in group)
+            value = min(1.0, math.fsum(rule.weight * _empty_probability(rule.right, empty) for rule in group))
             change = max(change, value - empty[left])
-            empty[left] = min(1.0, max(value, empty[left]))
+            empty[left] = max(value, empty[left])
         if change <= 1e-18:
             return empty
     raise ValueError("the probabilities of the empty string do not converge; change the weights of recursive rules")

@@ -9,12 +9,14 @@
 
 A rule is ``Left -> right [weight]``; ``|`` separates right sides. Terminals stand in single or double quotation
 marks; all other names are nonterminals, and ``''`` is the empty string. A weight is a positive number, 1 if it is
-left out; the weights of the rules with one left side are divided by their sum. ``#`` begins a comment.
+left out; the weights of the rules with one left side are divided by their sum, of which each is at least 1e-12.
+``#`` begins a comment.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,8 @@ EMPTY = "''"
 
 LEAST_WEIGHT, GREATEST_WEIGHT = 1e-100, 1e100
 """The range of weights that can be divided by their sum without trouble."""
+LEAST_SHARE = 1e-12
+"""The least probability of a rule: what a less probable rule derives could disappear among rounding errors."""
 
 _TOKEN = re.compile(
     r"""\s+ | \#.*
@@ -78,6 +82,7 @@ def parse_grammar(text: str, name: str = "grammar") -> PCFG:
     if not rules:
         raise PrepareError(f"{name}: no rule; a rule looks like: S -> 'a' S 'b' [0.5]")
     _check_nonterminals(rules, lines, name)
+    _check_shares(rules, lines, name)
     return PCFG(rules, rules[0].left)
 
 
@@ -184,3 +189,14 @@ def _check_nonterminals(rules: Sequence[Rule], lines: Sequence[int], name: str) 
             if isinstance(symbol, Nonterminal) and symbol not in known:
                 hint = f"a terminal is written {format_symbol(symbol.name)}"
                 raise PrepareError(f"{name}, line {line}: {symbol.name} has no rule; {hint}")
+
+
+def _check_shares(rules: Sequence[Rule], lines: Sequence[int], name: str) -> None:
+    """Raise PrepareError if a rule is much less probable than the others of its left side."""
+    totals: defaultdict[Nonterminal, float] = defaultdict(float)
+    for rule in rules:
+        totals[rule.left] += rule.weight
+    for rule, line in zip(rules, lines, strict=True):
+        if rule.weight < LEAST_SHARE * totals[rule.left]:
+            expected = f"at least {LEAST_SHARE} of the sum of the weights of {rule.left.name}, {totals[rule.left]:g}"
+            raise PrepareError(f"{name}, line {line}: expected {expected}, got {rule.weight:g}; leave the rule out")

@@ -144,7 +144,7 @@ def test_own_grammar_keeps_unary_first_rules(tmp_path: Path) -> None:
 
 def test_lengths_that_a_language_does_not_have() -> None:
     options = Options(task="dyck", **{**SMALL, "min_length": 11, "max_length": 11})
-    with pytest.raises(PrepareError, match=r"^dyck has no string with a length from 11 to 11$"):
+    with pytest.raises(PrepareError, match=r"^train: dyck has no string with a length from 11 to 11$"):
         generate(options)
 
 

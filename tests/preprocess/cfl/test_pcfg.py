@@ -103,7 +103,7 @@ CHAIN = "S -> N0\n" + "".join(f"N{i} -> N{i + 1} | 'a' N{i + 1}\n" for i in rang
     [
         ("S -> S 'a'", "no string can be derived from S, except perhaps the empty one"),
         ("S -> ''", "no string can be derived from S, except perhaps the empty one"),
-        ("S -> S [1e20] | 'a' [1]", "the unary rules of S form a cycle that is never left"),
+        ("S -> S | T [2e-12]\nT -> S | 'a' [2e-12]", "the unary rules of T form a cycle that is never left"),
         ("S -> S S [1] | '' [1]", "the probabilities of the empty string do not converge"),
         (CHAIN, r"the unary rules \(X -> Y\) form chains that stand for more than 200,000"),
     ],
@@ -112,6 +112,14 @@ CHAIN = "S -> N0\n" + "".join(f"N{i} -> N{i + 1} | 'a' N{i + 1}\n" for i in rang
 def test_grammars_without_strings(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         GrammarDistribution(parse_grammar(text), 5)
+
+
+@pytest.mark.parametrize("rules", ["'' [1] | T [0.001]", "'' [9] | U [0.2]\nU -> ''"])
+def test_a_nonterminal_that_is_always_empty(rules: str) -> None:
+    """The rounded weights of its rules may have a sum above 1."""
+    distribution = GrammarDistribution(parse_grammar(f"S -> 'a' T S | 'b'\nT -> {rules}"), 3)
+    words = ["b", "ab", "aab"]
+    assert [dict(distribution.log_probabilities([tuple(word)]))[0] for word in words] == pytest.approx([0, 0, 0])
 
 
 def test_lengths_and_strings_that_do_not_exist() -> None:
