@@ -62,12 +62,11 @@ def filter_indices_by_size(
             f"{max_positions}; split longer samples, or add --skip-invalid-size-inputs-valid-test to leave them out"
         )
     left_out.text = f"left out {number} (more than {max_positions} tokens)"
-    if split:  # otherwise the numbers are places in a buffer of fairseq-interactive
-        if len(kept) == 0:
-            limits = "--max-source-positions, --max-target-positions, --tokens-per-sample"
-            raise UserError(f"no data: {left_out.text}; the model needs larger maxima when it is trained ({limits})")
-        numbers = ", ".join(map(str, ignored[:_MOST_NUMBERS]))
-        logger.warning(f"{left_out.text}; the first are numbers {numbers}")
+    if split and len(kept) == 0:
+        limits = "--max-source-positions, --max-target-positions, --tokens-per-sample"
+        raise UserError(f"no data: {left_out.text}; the model needs larger maxima when it is trained ({limits})")
+    numbers = ", ".join(map(str, ignored[:_MOST_NUMBERS]))  # in a buffer, if fairseq-interactive reads sentences
+    logger.warning(f"{left_out.text}; the first are numbers {numbers}")
     return kept
 
 

@@ -47,7 +47,14 @@ KNOWN = {
     r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'": rf"\1 is missing: {_FOLDER}, "
     "with its dictionaries",
     r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": rf"\1 does not exist: {_FOLDER}",
+    "OSError: Model file not found: (.*:.*)": r"--path: \1 does not exist (only fairseq-generate and "
+    "fairseq-interactive take several checkpoints)",
     "OSError: Model file not found: (.*)": r"--path: \1 does not exist",
+    "AssertionError: (--sampling requires --nbest to be equal to --beam)": r"\1",
+    "AssertionError: (--sampling-top[kp] requires --sampling)": r"\1",
+    "AssertionError: (--replace-unk requires a raw text dataset)": r"\1",
+    "ValueError: DiverseBeamSearch requires --beam to be divisible by the number of groups": "--diverse-beam-groups: "
+    "expected a divisor of --beam",
     "ValueError: (--finetune-from-model .* does not exist)": r"\1",
     r"FileNotFoundError: Dataset not found: (\S+) \((.*?)(?:/\1)?\)$": r"\2 has no split \1",
     "ValueError: (buffer is smaller than requested size|offset must be non-negative and no greater than buffer)": (

@@ -87,7 +87,7 @@ def generate(
     source = sample["net_input"].get("src_tokens")
     if source is None or source.dim() != 2:  # speech
         return original(self, sample, prefix_tokens, **kwargs)
-    if prefix_tokens is not None and _is_left_padded(sample.get("target"), self.pad):
+    if prefix_tokens is not None and is_left_padded(sample.get("target"), self.pad):
         raise UserError("--prefix-size needs targets that are padded on the right: leave out --left-pad-target")
     if isinstance(self.search, DiverseBeamSearch):  # its tables have a row for each sentence of the batch
         sample = {**sample, "id": torch.arange(len(source), device=source.device)}
@@ -102,7 +102,8 @@ def generate(
         self.search, self.max_len_a, self.max_len_b = before
 
 
-def _is_left_padded(target: Tensor | None, pad: int) -> bool:
+def is_left_padded(target: Tensor | None, pad: int) -> bool:
+    """Whether targets (B, n) are padded on the left."""
     return target is not None and bool((target[:, 0].eq(pad) & target[:, -1].ne(pad)).any())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairseq_stack.compat.replacing import replaces
+from fairseq_stack.compat.sequence_generator import is_left_padded
 from fairseq_stack.errors import UserError
 
 
@@ -19,15 +20,18 @@ def init(original: Any, self: Any, tgt_dict: Any, softmax_batch: int | None = No
 
 
 @replaces("fairseq.sequence_scorer:SequenceScorer.generate")
-def generate(original: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Reject data with a symbol of probability 0, which ``fairseq-eval-lm`` leaves out of the perplexity.
+def generate(original: Any, self: Any, models: Any, sample: dict[str, Any], **kwargs: Any) -> Any:
+    """Reject targets that are padded on the left, of which fairseq scores the padding, and data with a symbol of
+    probability 0, which ``fairseq-eval-lm`` leaves out of the perplexity.
 
     ``fairseq-generate --score-reference`` prints the score ``-inf`` of such data, which is right.
 
-    Unnecessary with a fairseq that reports an infinite perplexity.
+    Unnecessary with a fairseq that skips the padding, and reports an infinite perplexity.
     """
-    hypotheses = original(self, *args, **kwargs)
     dictionary = getattr(self, "dictionary_of_eval_lm", None)
+    if dictionary is None and is_left_padded(sample.get("target"), self.pad):
+        raise UserError("--score-reference needs targets that are padded on the right: leave out --left-pad-target")
+    hypotheses = original(self, models, sample, **kwargs)
     if dictionary is not None:
         for (hypothesis,) in hypotheses:
             impossible = hypothesis["tokens"][hypothesis["positional_scores"].isinf()]

@@ -84,6 +84,19 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (AssertionError("--sampling-topp requires --sampling"), "--sampling-topp requires --sampling"),
+        (OSError("Model file not found: a.pt"), "--path: a.pt does not exist"),
+        (OSError("Model file not found: a.pt:b.pt"), "--path: a.pt:b.pt does not exist (only fairseq-generate and "
+         "fairseq-interactive take several checkpoints)"),
+    ],
+)  # fmt: skip
+def test_errors_of_fairseq(error: Exception, message: str) -> None:
+    assert messages.message_of(error) == message
+
+
+@pytest.mark.parametrize(
     "error",
     [AssertionError("other"), KeyError(None), FileNotFoundError(2, "No such file or directory", "x.py"), OSError()],
 )

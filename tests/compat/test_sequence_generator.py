@@ -8,6 +8,7 @@ import pytest
 import torch
 from fairseq.search import DiverseBeamSearch, DiverseSiblingsSearch, LengthConstrainedBeamSearch
 from fairseq.sequence_generator import SequenceGenerator
+from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor, nn
 
 from fairseq_stack.compat import sequence_generator
@@ -195,12 +196,14 @@ def test_model_that_returns_nan() -> None:
 
 
 def test_prefixes_of_left_padded_targets() -> None:
-    """fairseq-generate would take the padding for the prefix."""
+    """fairseq-generate would take the padding for the prefix, or score it."""
     target = pad_rows([with_end(random_words(length)) for length in (1, 3)], "left")
     sample = {"net_input": {"src_tokens": target}, "target": target}
     generator = SequenceGenerator([translation_model()], DICTIONARY)
-    with pytest.raises(UserError, match="leave out --left-pad-target"):
+    with pytest.raises(UserError, match=r"^--prefix-size .* leave out --left-pad-target"):
         generator.generate(None, sample, prefix_tokens=target[:, :1])
+    with pytest.raises(UserError, match=r"^--score-reference .* leave out --left-pad-target"):
+        SequenceScorer(DICTIONARY).generate([translation_model()], sample)
 
 
 @pytest.mark.parametrize("size", [1, 3])

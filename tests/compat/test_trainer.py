@@ -49,7 +49,7 @@ def page_faults():
 before = min(page_faults() for _ in range(5))
 common = {"cpu": True, "bf16": False, "fp16": False}
 cfg = OmegaConf.create({"common": common, "checkpoint": {"best_checkpoint_metric": "loss"}})
-trainer.init(lambda *args: None, SimpleNamespace(cuda=False), cfg)
+trainer.init(lambda *args: None, SimpleNamespace(cuda=False), cfg, None, None, None)
 print(before, min(page_faults() for _ in range(30)))  # the first ten may take new memory, as blocks are aligned
 """
 

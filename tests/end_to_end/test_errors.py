@@ -36,6 +36,7 @@ def assert_refused(message: str, command: str, *arguments: Any, save_dir: Path |
 MODELS = {"translation": TRANSLATION, "language_modeling": LANGUAGE_MODEL}
 MISTAKES: list[tuple[str, list[Any], str]] = [
     ("language_modeling", ["--adaptive-input"], "no character embeddings and no adaptive input"),
+    ("language_modeling", ["--adaptive-softmax-cutoff", "4,7"], "--adaptive-softmax-cutoff: expected --criterion adap"),
     ("translation", ["--stack-decoder-layers", "sup"], "--stack-decoder-layers: layer list 'sup': "),
     ("translation", ["--compact-vocab", "--adaptive-softmax-cutoff", "4,6"], "--compact-vocab and --adaptive-softmax"),
     ("translation", ["--compact-vocab", "--share-all-embeddings", "--merge-src-tgt-embed"], "--merge-src-tgt-embed"),

@@ -162,3 +162,10 @@ def test_references_of_probability_zero(corpora: Corpora, model_without_a_symbol
     scores = [float(line.split("\t")[1]) for line in scored.printed.splitlines() if line.startswith("H-")]
     assert len(scores) == len(lengths(corpora, "test"))
     assert -math.inf in scores
+
+
+def test_interactive(corpora: Corpora, translation_model: Path) -> None:
+    options = ["--path", translation_model, *GENERATION, SKIPPING, "--batch-size", 1]
+    translated = run("interactive", corpora.translation, *options, stdin=f"a b\n{'a ' * 1500}\nc\n")
+    assert len(translated.hypotheses()) == 2
+    assert "left out 1 of 1 sentences (more than (1024, 1024) tokens)" in last_line(translated, "left out")

@@ -56,7 +56,7 @@ OF_LANGUAGE_MODELS: list[list[Options]] = [
     POSITIONS,
     [{"stack_layers": "sup-4,strat-3", "stack_depth_limit": 3}, {"stack_layers": "ns-2-2,nd-2-2-2@3"},
      {"stack_layers": "deltastack-2-3-2-4,product-1-2-3-2", "deltastack_reading": "current", "product_decay": True},
-     {"stack_layers": "sdpa+nd-2-2-3@4,sdpa+sup-3"}, {"stack_layers": None}, {"decoder_layers_to_keep": "1"}],
+     {"stack_layers": "sdpa+nd-2-2-3@4,sdpa+sup-3"}, {"stack_layers": None}],
     [{"no_decoder_final_norm": True}],
     *OTHERS,
 ]  # fmt: skip

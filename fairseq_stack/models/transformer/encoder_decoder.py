@@ -9,6 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerDecoderBase, TransformerEncoderBase
 from torch import Tensor, nn
 
+from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError
 from fairseq_stack.kinds import SDPA, Layer, parse_layer_list
 from fairseq_stack.models.incremental import IncrementalState, ReadsAhead
@@ -99,6 +100,13 @@ class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
             layer.self_attn(inputs, key=inputs, value=inputs, incremental_state=state)
         return features
 
+    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> dict[str, Any]:
+        """As fairseq's, which takes an adaptive softmax for a missing projection."""
+        state_dict = super().upgrade_state_dict_named(state_dict, name)
+        if self.adaptive_softmax is not None:
+            state_dict.pop(f"{name}.output_projection.weight", None)
+        return state_dict
+
     def reorder_incremental_state_scripting(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
         super().reorder_incremental_state_scripting(incremental_state, new_order)
         for loop in range(1, self.num_loops):
@@ -111,6 +119,8 @@ def layers_of(layers: str | None, cfg: Any) -> tuple[Layer, ...]:
         return (Layer(SDPA),) * cfg.layers
     listed = parse_layer_list(layers)
     if cfg.layers_to_keep:
+        if not is_from_checkpoint():
+            raise UserError("layers to keep: expected a trained model (--model-overrides); shorten the layer list")
         kept = sorted(int(index) for index in str(cfg.layers_to_keep).split(","))
         if kept[-1] >= len(listed):
             raise UserError(f"layers to keep: expected numbers below {len(listed)} for {layers!r}, got {kept[-1]}")

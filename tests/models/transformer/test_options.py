@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairseq_stack.models.transformer import encoder_decoder
 from tests.models.building import build_language_model, build_translation_model, make_dictionary
 
 DICTIONARY = make_dictionary(5)
@@ -19,13 +20,12 @@ def test_the_depth_of_stacks_is_limited() -> None:
     assert model.decoder.layers[0].self_attn.attention.depth_limit is None
 
 
-def test_layers_to_keep_are_those_of_the_list() -> None:
-    model = build_translation_model(
-        "stack_transformer_tf_small",
-        DICTIONARY,
-        "--stack-encoder-layers=sdpa,sup-3,nd-2-2-3",
-        "--encoder-layers-to-keep=[0, 2]",
-    )
+def test_layers_to_keep_are_those_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = "--stack-encoder-layers=sdpa,sup-3,nd-2-2-3", "--encoder-layers-to-keep=[0, 2]"
+    with pytest.raises(ValueError, match=r"^layers to keep: expected a trained model \(--model-overrides\)"):
+        build_translation_model("stack_transformer_tf_small", DICTIONARY, *flags)
+    monkeypatch.setattr(encoder_decoder, "is_from_checkpoint", lambda: True)
+    model = build_translation_model("stack_transformer_tf_small", DICTIONARY, *flags)
     first, second = model.encoder.layers
     assert type(first.self_attn).__name__ == "MultiheadAttention"
     assert second.self_attn.attention.num_symbols == 2
@@ -53,6 +53,12 @@ def test_cross_self_attention_has_no_stack() -> None:
     flags = "--stack-decoder-layers=sdpa,sup-3", "--cross-self-attention", "--no-cross-attention"
     with pytest.raises(ValueError, match=r"^--cross-self-attention: expected layers of sdpa, got --stack-"):
         build_translation_model("stack_transformer_tf_small", DICTIONARY, *flags)
+
+
+def test_an_adaptive_softmax_with_shared_embeddings() -> None:
+    flags = "--share-decoder-input-output-embed", "--adaptive-softmax-cutoff=4,6"
+    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
+    assert model.load_state_dict(model.state_dict(), strict=True).missing_keys == []
 
 
 def test_the_papers_initialisation_with_an_adaptive_softmax() -> None:
