@@ -221,6 +221,9 @@ def load_model_ensemble_and_task(
     """
     from fairseq import checkpoint_utils, utils
 
+    size = getattr(getattr(kwargs.get("task"), "args", None), "tokens_per_sample", None)
+    if size is not None and size < 1:  # fairseq-eval-lm has subtracted the window
+        raise UserError("--context-window: expected a number below --tokens-per-sample")
     try:
         models, cfg, task = original(filenames, arg_overrides, *args, **kwargs)
         _refuse_options_without_effect(cfg, arg_overrides or {})

@@ -133,6 +133,8 @@ def test_ends_that_training_left_out(corpora: Corpora, tmp_path: Path) -> None:
 
 def test_models_of_fairseq_score_blocks(corpora: Corpora, stock_model: Path) -> None:
     assert "left out" not in score(corpora, stock_model, "--tokens-per-sample", 20, "--context-window", 5)
+    with pytest.raises(UserError, match="--context-window: expected a number below --tokens-per-sample"):
+        score(corpora, stock_model, "--tokens-per-sample", 20, "--context-window", 20)
 
 
 @pytest.fixture(scope="module")
