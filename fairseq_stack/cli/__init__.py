@@ -113,6 +113,13 @@ def _run(argv: Sequence[str] | None) -> int:
         return int(args.run(args))
     except (PrepareError, UserError) as error:
         return _fail(str(error))
+    except (AssertionError, ValueError) as error:
+        from fairseq_stack.compat.messages import message_of
+
+        message = message_of(error)
+        if message is None:
+            raise
+        return _fail(message)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in HOW_TO_INSTALL:

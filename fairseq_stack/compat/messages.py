@@ -60,6 +60,8 @@ KNOWN = {
     "ValueError: (buffer is smaller than requested size|offset must be non-negative and no greater than buffer)": (
         "a file of the binarised data (.idx or .bin) ends early: binarise the data again"
     ),
+    "AssertionError: Index file doesn't match expected format": "a file of the binarised data (.idx) is damaged: "
+    "binarise the data again",
     "AssertionError: embed_dim must be divisible by num_heads": "the size of a model (--encoder-embed-dim, "
     "--decoder-embed-dim) must be a multiple of its attention heads (--encoder-attention-heads, "
     "--decoder-attention-heads)",

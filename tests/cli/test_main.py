@@ -131,3 +131,16 @@ def test_too_little_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         with contextlib.nullcontext() if is_one else pytest.raises(RuntimeError, match=message):
             assert cli.main(["doctor"]) == 2
     assert capsys.readouterr().err.startswith("fairseq-stack: error: this machine does not have enough memory")
+
+
+def test_damaged_data(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """fairseq's own errors are told as in its commands; others are not hidden."""
+    from fairseq_stack.cli import doctor
+
+    for message, is_known in (("buffer is smaller than requested size", True), ("a mistake", False)):
+        monkeypatch.setattr(doctor, "run", Mock(side_effect=ValueError(message)))
+        with contextlib.nullcontext() if is_known else pytest.raises(ValueError, match=message):
+            assert cli.main(["doctor"]) == 2
+    assert capsys.readouterr().err == (
+        "fairseq-stack: error: a file of the binarised data (.idx or .bin) ends early: binarise the data again\n"
+    )
