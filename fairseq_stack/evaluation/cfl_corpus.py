@@ -76,12 +76,13 @@ class CFLCorpus:
             raise UserError(f"{self.folder} has no split {split!r}; it has {', '.join(known) or 'none'}")
         paths = [path, *map(path.with_suffix, (".nll", ".logp"))]
         lines, *columns = read_columns(*paths)
-        if not (lines and all(map(str.strip, lines))):
-            raise UserError(f"{path}: expected a string in each line, got {'an empty one' if lines else 'none'}")
-        costs, log_probabilities = map(_numbers, paths[1:], columns)
         strings = [tuple(line.split()) for line in lines]
+        if not (strings and all(strings)):
+            raise UserError(f"{path}: expected a string in each line, got {'an empty one' if strings else 'none'}")
+        costs, log_probabilities = map(_numbers, paths[1:], columns)
         given_length = [-value for value in log_probabilities]
-        return CFLStrings(split, strings, costs, given_length, sha_of((lines, costs, log_probabilities)))
+        sha = sha_of(([" ".join(string) for string in strings], costs, log_probabilities))
+        return CFLStrings(split, strings, costs, given_length, sha)
 
 
 def _numbers(path: Path, lines: Sequence[str]) -> list[float]:
