@@ -25,13 +25,14 @@ class OwnLengths(nn.Module):
     Args:
         search: the strategy (``fairseq.search.Search``) that selects the candidates.
         max_lengths: maximum number of tokens (B,) of each sentence, EOS not counted, on the CPU.
+        numbers: of the sentences (B,), for errors.
         eos: index of EOS.
     """
 
-    def __init__(self, search: Any, max_lengths: Tensor, eos: int) -> None:
+    def __init__(self, search: Any, max_lengths: Tensor, numbers: Tensor, eos: int) -> None:
         super().__init__()
         self.search = search
-        self.max_lengths = max_lengths
+        self.max_lengths, self.numbers = max_lengths, numbers
         self.eos = eos
         self.supports_constraints = search.supports_constraints
         self.init_constraints, self.update_constraints = search.init_constraints, search.update_constraints
@@ -56,17 +57,19 @@ class OwnLengths(nn.Module):
         lprobs.masked_fill_(at_limit[:, None, None], -math.inf)
         lprobs[..., self.eos] = end
         scores, symbols, beams = self.search.step(step, lprobs, *args, **kwargs)
-        if not self.stop_on_max_len and scores[at_limit].isneginf().all(dim=1).any():
+        without_output = at_limit & scores.isneginf().all(dim=1)
+        if not self.stop_on_max_len and without_output.any():
+            number = int(self.numbers[without_output.cpu()][0])
             raise UserError(
-                f"the search found no output of up to {step} tokens with a positive probability: expected a model "
-                "whose outputs are numbers, and a prefix, constraints and a maximum length (--max-len-a, --max-len-b) "
-                "that can be met"
+                f"sentence {number}: the search found no output of up to {step} tokens with a positive probability: "
+                "expected a prefix, constraints and a maximum length (--max-len-a, --max-len-b) that can be met, and a "
+                "model whose outputs are numbers"
             )
         return scores, symbols, beams
 
     def prune_sentences(self, batch_idxs: Tensor) -> None:
         """Keep only these sentences of the batch."""
-        self.max_lengths = self.max_lengths[batch_idxs.cpu()]
+        self.max_lengths, self.numbers = self.max_lengths[batch_idxs.cpu()], self.numbers[batch_idxs.cpu()]
         self.search.prune_sentences(batch_idxs)
 
 
@@ -89,11 +92,12 @@ def generate(
         return original(self, sample, prefix_tokens, **kwargs)
     if prefix_tokens is not None and is_left_padded(sample.get("target"), self.pad):
         raise UserError("--prefix-size needs targets that are padded on the right: leave out --left-pad-target")
+    numbers = sample.get("id", torch.arange(len(source))).cpu()
     if isinstance(self.search, DiverseBeamSearch):  # its tables have a row for each sentence of the batch
         sample = {**sample, "id": torch.arange(len(source), device=source.device)}
     max_lengths = _max_lengths(self, sample["net_input"])
     before = self.search, self.max_len_a, self.max_len_b
-    self.search = OwnLengths(self.search, max_lengths, self.eos)
+    self.search = OwnLengths(self.search, max_lengths, numbers, self.eos)
     self.max_len_a, self.max_len_b = 0, int(max_lengths.max())
     try:
         with prompts(self.model, prefix_tokens, self.max_len_b, self.pad):

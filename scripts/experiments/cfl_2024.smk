@@ -8,8 +8,9 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 rate (a learning rate, or draw), limit (strings in a set, for a quick look), threads (of a training run, 1), init
 (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of at most so many
 symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (yes: nondeterministic
-stacks learn what to do with the short strings from parses; no) and keep (yes: the checkpoint of each epoch; no). The
-best run by validation is shown. Of models with an automaton, highest-stack.tsv says whether they reverse reversals.
+stacks learn what to do with the short strings from parses; no), dropout (instead of the preset's) and keep (yes: the
+checkpoint of each epoch; no). The best run by validation is shown. Of models with an automaton, highest-stack.tsv says
+whether they reverse reversals.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no
 dropout, fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings
@@ -23,7 +24,7 @@ init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, pr
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
 ALL_KINDS = f"{DEFAULT_KINDS},lstm-sup-r,lstm-nd-r"
-OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised", "keep"}
+OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised", "dropout", "keep"}
 PROTOCOLS = "recipe, paper or one-turn"
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 ONE_TURN = {"lstm": ("recipe", 1e-2, 10), "tf": ("paper", 3e-3, 15)}  # protocol, rate and epochs of protocol=one-turn
@@ -41,7 +42,8 @@ include: "cfl.smk"
 
 SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
 INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
-BEGINNING = selection("init", "short", "supervised")
+DROPOUT = ["--dropout", setting("dropout", 0)] if "dropout" in config else []
+BEGINNING = selection("init", "short", "supervised", "dropout")
 SUPERVISED = is_yes("supervised")
 if SUPERVISED and not (SHORT and all("-nd" in kind for kind in KINDS)):
     refuse("supervised=yes: expected short=N and kinds of tf-nd,lstm-nd,lstm-nd-r")
@@ -108,7 +110,7 @@ for language in LANGUAGES:
             folder = f"{corpus(language, seed)}/{name}"
             if rate == "draw":
                 rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2)
-            begin = [*model(language, kind), *INIT]
+            begin = [*model(language, kind), *INIT, *DROPOUT]
             training = trained_at(rate, kind, seed) + begin
             if SHORT:
                 on_short = train_on_short(language, kind, seed, rate, name, begin)
