@@ -34,7 +34,8 @@ def require_same_task(checkpoint: Path, data: Path) -> None:
             what is scored; or a file is not JSON.
     """
     of_model, of_data = companions_beside(checkpoint), companions_of_data(data)
-    if TASK in of_model and TASK not in of_data and "scored" in _facts_of_task(of_model[TASK]):
+    is_known = any((folder / TASK).is_file() for folder in (data, data.absolute().parent))
+    if TASK in of_model and not is_known and "scored" in _facts_of_task(of_model[TASK]):
         raise UserError(
             f"{data} has no {TASK}, which says what is scored, as {of_model[TASK]} does: expected a corpus of "
             "fairseq-stack prepare transduction"
