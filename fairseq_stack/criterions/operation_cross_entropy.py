@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from fairseq.criterions import register_criterion
-from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 from torch import Tensor
 
@@ -25,12 +25,17 @@ from fairseq_stack.modules import (
 from fairseq_stack_preprocess.trees.operations import operations
 from fairseq_stack_preprocess.trees.spans import spans_of_attachments
 
+RUNS = ChoiceEnum(["sentence", "prefixes"])
+
 
 @dataclass
 class OperationCrossEntropyCriterionConfig(FairseqDataclass):
     """The options of the loss."""
 
     operation_weight: float = field(default=1.0, metadata={"help": "weight of the loss of the stack's operations"})
+    operation_runs: RUNS = field(  # type: ignore[valid-type]
+        default="sentence", metadata={"help": "the loss of operations is of runs over the sentence or its prefixes"}
+    )
     sentence_avg: bool = II("optimization.sentence_avg")
 
 
@@ -43,14 +48,19 @@ class OperationCrossEntropyCriterion(SummedCriterion):
     symbols stay latent, except that the state after a replacement says whether the parse descends or climbs. With
     several such stacks, their losses are added up.
 
+    With ``--operation-runs prefixes``, -log p(R) is the mean of log Z_t - log Z_t(R) over the prefixes of t words. A
+    stack reading is made of the runs over a prefix, which runs over the whole sentence say little of.
+
     Both losses are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the
     sum as ``loss``, and its parts per word as ``nll_loss`` and ``operation_loss``, all to base 2; ``ppl`` is of the
     words.
     """
 
-    def __init__(self, task: Any, operation_weight: float, sentence_avg: bool) -> None:
+    def __init__(
+        self, task: Any, operation_weight: float, sentence_avg: bool, operation_runs: str = "sentence"
+    ) -> None:
         super().__init__(task)
-        self.operation_weight = operation_weight
+        self.operation_weight, self.operation_runs = operation_weight, operation_runs
         self.sentence_avg = sentence_avg
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
@@ -66,7 +76,8 @@ class OperationCrossEntropyCriterion(SummedCriterion):
         target = sample["target"]
         words = losses_of_words(model, output, target, self.padding_idx)
         lengths = (sample["net_input"]["src_tokens"] != self.padding_idx).sum(1)  # the target may lack the end
-        operated = _losses_of_operations(stacks, operations_of_parses(sample["attachments"], lengths), lengths)
+        operations = operations_of_parses(sample["attachments"], lengths)
+        operated = _losses_of_operations(stacks, operations, lengths, self.operation_runs)
         loss = words.sum(1) + self.operation_weight * operated
         sample_size = len(target) if self.sentence_avg else sample["ntokens"]
         logged = logged_sums(sample, sample_size, loss=loss, nll_loss=words, operation_loss=operated)
@@ -97,7 +108,7 @@ def operations_of_parses(attachments: Tensor, lengths: Tensor) -> Tensor:
     return rows.to(attachments.device)
 
 
-def _losses_of_operations(stacks: DrivenStacks, steps: Tensor, lengths: Tensor) -> Tensor:
+def _losses_of_operations(stacks: DrivenStacks, steps: Tensor, lengths: Tensor, runs: str) -> Tensor:
     """-log p(R) of each sentence, (B,), for the operations (B, n)."""
     driven = [(stack, inputs) for stack, inputs in stacks.values() if isinstance(stack, AutomatonStackAttention)]
     if not driven:
@@ -108,8 +119,11 @@ def _losses_of_operations(stacks: DrivenStacks, steps: Tensor, lengths: Tensor) 
             raise UserError("--criterion operation_cross_entropy does not work with --checkpoint-activations")
         unread = steps.size(1) - inputs.size(1)  # an LSTM does not read the beginning
         try:
-            log_probability = operation_log_probability(stack, inputs, steps[:, unread:], lengths - unread)
+            of_prefixes = operation_log_probability(stack, inputs, steps[:, unread:])
         except ValueError as error:
             raise UserError(f"--criterion operation_cross_entropy: {error}") from error
-        losses = losses - log_probability
+        sizes = torch.arange(1, of_prefixes.size(1) + 1, device=steps.device)
+        last = (lengths - unread)[:, None]
+        counted = sizes == last if runs == "sentence" else sizes <= last
+        losses = losses - torch.where(counted, of_prefixes, 0).sum(1) / counted.sum(1)
     return losses.to(torch.promote_types(inputs.dtype, torch.float32))

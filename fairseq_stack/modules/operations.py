@@ -51,25 +51,20 @@ def allowed_transitions(operations: Tensor, num_states: int) -> Transitions:
     )
 
 
-def operation_log_probability(
-    stack: AutomatonStackAttention, inputs: Tensor, operations: Tensor, lengths: Tensor
-) -> Tensor:
-    """log p(the steps take these operations) among all runs of the stack, (B,), in float64.
+def operation_log_probability(stack: AutomatonStackAttention, inputs: Tensor, operations: Tensor) -> Tensor:
+    """log p(the first t steps take these operations) among all runs over t inputs, (B, n), in float64.
 
     Args:
         stack: with unlimited memory, and two states at least if there are replacements to another state.
         inputs: (B, n, d_model).
         operations: a :class:`StackOperation` for each input, (B, n).
-        lengths: how many of the inputs count, (B,), from 1 to n.
 
     Raises:
         ValueError: the stack has limited memory, or not enough states.
     """
     require_operations(stack)
     transitions = stack.transitions_of_sequence(at_least_float32(stack.actions(inputs)))
-    return allowed_log_probability(
-        *transitions, allowed=allowed_transitions(operations, stack.num_states), lengths=lengths
-    )
+    return allowed_log_probability(*transitions, allowed=allowed_transitions(operations, stack.num_states))
 
 
 def require_operations(stack: AutomatonStackAttention) -> None:

@@ -48,20 +48,23 @@ def sample() -> dict[str, Any]:
     return {"net_input": {"src_tokens": TOKENS}, "target": TARGET, "ntokens": 10, "attachments": ATTACHMENTS}
 
 
-def criterion(weight: float = 1.0, sentence_avg: bool = False) -> OperationCrossEntropyCriterion:
+def criterion(
+    weight: float = 1.0, sentence_avg: bool = False, runs: str = "sentence"
+) -> OperationCrossEntropyCriterion:
     task: Any = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD, eos=lambda: EOS))
-    return OperationCrossEntropyCriterion(task, weight, sentence_avg)
+    return OperationCrossEntropyCriterion(task, weight, sentence_avg, runs)
 
 
 def test_operations_of_a_batch() -> None:
     assert torch.equal(operations_of_parses(ATTACHMENTS, torch.tensor([5, 2, 3])), OPERATIONS)
 
 
+@pytest.mark.parametrize("runs", ["sentence", "prefixes"])
 @pytest.mark.parametrize("lstm", [False, True], ids=["attention", "lstm"])
-def test_sum_of_losses(lstm: bool) -> None:
+def test_sum_of_losses(lstm: bool, runs: str) -> None:
     """Padding has no part in it."""
     model = Model(lstm=lstm).double()
-    loss, sample_size, logged = criterion(2.5)(model, sample())
+    loss, sample_size, logged = criterion(2.5, runs=runs)(model, sample())
     assert sample_size == 10
     words = operated = torch.zeros((), dtype=torch.float64)
     for tokens, target, operations in zip(TOKENS, TARGET, OPERATIONS, strict=True):
@@ -73,9 +76,8 @@ def test_sum_of_losses(lstm: bool) -> None:
             driving, operations = model.stack(driving[:, 1:])[0], operations[1:]
         (stack,) = (each for each in model.modules() if isinstance(each, NondeterministicStackAttention))
         size = driving.size(1)
-        operated = (
-            operated - operation_log_probability(stack, driving, operations[None, :size], torch.tensor([size])).sum()
-        )
+        (of_prefixes,) = operation_log_probability(stack, driving, operations[None, :size])
+        operated = operated - (of_prefixes[-1] if runs == "sentence" else of_prefixes.mean())
     assert_normwise_close(logged["nll_loss"], words.detach(), 1e-12)
     assert_normwise_close(logged["operation_loss"], operated.detach(), 1e-12)
     assert_normwise_close(loss.detach(), (words + 2.5 * operated).detach(), 1e-12)

@@ -42,9 +42,7 @@ def test_probabilities_of_all_operations_sum_to_one(stack: NondeterministicStack
     """Of the first three inputs of four."""
     inputs = torch.randn(1, 4, 6, dtype=torch.float64).mul(3)
     known = torch.tensor([[*each, int(StackOperation.ANY)] for each in product(KNOWN, repeat=3)])
-    log_probabilities = operation_log_probability(
-        stack, inputs.expand(len(known), -1, -1), known, torch.full((len(known),), 3)
-    )
+    log_probabilities = operation_log_probability(stack, inputs.expand(len(known), -1, -1), known)[:, 2]
     assert log_probabilities.logsumexp(0).item() == pytest.approx(0, abs=1e-12)
     assert log_probabilities[known[:, 0] == StackOperation.POP].eq(-math.inf).all()  # the bottom is not popped
 
@@ -62,7 +60,7 @@ def test_best_operations(stack: NondeterministicStackAttention) -> None:
 
 
 def test_stacks_that_cannot_be_supervised() -> None:
-    arguments = torch.randn(1, 2, 6), torch.tensor([[1, 2]]), torch.tensor([2])
+    arguments = torch.randn(1, 2, 6), torch.tensor([[1, 2]])
     with pytest.raises(ValueError, match="at least two states"):
         operation_log_probability(NondeterministicStackAttention(6, 1, 3, 4), *arguments)
     with pytest.raises(ValueError, match="unlimited memory, got a window of 3"):

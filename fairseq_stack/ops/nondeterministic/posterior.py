@@ -61,22 +61,22 @@ def transition_posterior(
 
 
 def allowed_log_probability(
-    push: Tensor, replace: Tensor, pop: Tensor, *, allowed: Transitions, lengths: Tensor, backend: str = "auto"
+    push: Tensor, replace: Tensor, pop: Tensor, *, allowed: Transitions, backend: str = "auto"
 ) -> Tensor:
-    """The log-probability that each step of a run takes an allowed transition, if runs are drawn by their weights.
+    """The log-probability that each of the first t steps takes an allowed transition, if runs over t inputs are drawn
+    by their weights.
 
-    It is log Z_n of the allowed transitions alone, the others having log weights of -inf, minus log Z_n of all.
+    It is log Z_t of the allowed transitions alone, the others having log weights of -inf, minus log Z_t of all.
 
     Args:
         push: log weights as for ``nondeterministic_stack``, (B, n, Q, S, Q, S).
         replace: (B, n, Q, S, Q, S).
         pop: (B, n, Q, S, Q).
         allowed: whether each transition is allowed, in shapes that can be broadcast to those of the log weights.
-        lengths: how many steps the runs of each sequence have, (B,), from 1 to n.
         backend: as for ``nondeterministic_stack``.
 
     Returns:
-        Log-probabilities (B,), in float64, which can be differentiated; -inf where no run is allowed.
+        Log-probabilities (B, n), in float64, which can be differentiated; -inf where no run is allowed.
 
     Raises:
         ValueError: if an argument's shape, dtype, layout or device is wrong, or there is no such backend.
@@ -88,4 +88,4 @@ def allowed_log_probability(
         kept = [x.masked_fill(~mask, -torch.inf) for x, mask in zip(weights, allowed, strict=True)]
         of_allowed = log_partition(*kept, backend=backend)
     of_all = of_all.masked_fill(of_all == -torch.inf, 0)  # then no run is allowed, either
-    return (of_allowed - of_all).gather(1, lengths[:, None] - 1).squeeze(1)
+    return of_allowed - of_all

@@ -152,20 +152,21 @@ def test_mistakes() -> None:
 
 
 def test_probability_of_allowed_transitions(backend: str) -> None:
-    """The share of the weight of all runs that allowed runs have, and its gradient."""
+    """The share of the weight of all runs over a prefix that allowed runs have, and its gradient."""
     inputs = random_inputs(3, 4, 2, 2, 1, std=2)[:3]
     allowed = Transitions(*(torch.rand_like(x) < 0.6 for x in inputs))
-    lengths = torch.tensor([4, 2, 3])
-    actual = allowed_log_probability(*inputs, allowed=allowed, lengths=lengths, backend=backend)
-    for b, length in enumerate(lengths.tolist()):
+    actual = allowed_log_probability(*inputs, allowed=allowed, backend=backend)
+    for b, length in ((0, 4), (1, 2), (2, 3), (2, 1)):
         runs = list(enumerated_runs([x[b, :length].detach() for x in inputs]))
         kept = [
             math.exp(run.log_weight)
             for run in runs
             if all(getattr(allowed, operation)[b, t][index] for t, (operation, index) in enumerate(run.steps))
         ]
-        assert actual[b].exp().item() == pytest.approx(sum(kept) / sum(math.exp(run.log_weight) for run in runs))
-    gradients = torch.autograd.grad(actual[0], inputs)
+        assert actual[b, length - 1].exp().item() == pytest.approx(
+            sum(kept) / sum(math.exp(run.log_weight) for run in runs)
+        )
+    gradients = torch.autograd.grad(actual[0, -1], inputs)
     restricted = [x.masked_fill(~mask, -math.inf) for x, mask in zip(inputs, allowed, strict=True)]
     difference = zip(transition_posterior(*restricted), transition_posterior(*inputs), strict=True)
     for gradient, (of_allowed, of_all) in zip(gradients, difference, strict=True):
@@ -175,7 +176,6 @@ def test_probability_of_allowed_transitions(backend: str) -> None:
 def test_no_run_is_allowed() -> None:
     inputs = random_inputs(1, 3, 2, 2, 1)[:3]
     nothing = Transitions(*(torch.zeros_like(x, dtype=torch.bool) for x in inputs))
-    lengths = torch.tensor([3])
-    assert allowed_log_probability(*inputs, allowed=nothing, lengths=lengths).item() == -math.inf
+    assert allowed_log_probability(*inputs, allowed=nothing).eq(-math.inf).all()
     forbidden = [torch.full_like(x, -math.inf) for x in inputs]
-    assert allowed_log_probability(*forbidden, allowed=nothing, lengths=lengths).item() == -math.inf
+    assert allowed_log_probability(*forbidden, allowed=nothing).eq(-math.inf).all()
