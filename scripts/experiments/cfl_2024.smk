@@ -7,10 +7,10 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 (recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper),
 rate (a learning rate, or draw), limit (strings in a set, for a quick look), threads (of a training run, 1), init
 (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of at most so many
-symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (yes: nondeterministic
-stacks learn what to do with the short strings from parses; no), dropout (instead of the preset's) and keep (yes: the
-checkpoint of each epoch; no). The best run by validation is shown. Of models with an automaton, highest-stack.tsv says
-whether they reverse reversals.
+symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (sentence or prefixes:
+nondeterministic stacks learn what to do with the short strings from parses, by these --operation-runs), dropout (instead
+of the preset's) and keep (yes: the checkpoint of each epoch; no). The best run by validation is shown. Of models with an
+automaton, highest-stack.tsv says whether they reverse reversals.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no
 dropout, fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings
@@ -44,9 +44,9 @@ SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
 INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
 DROPOUT = ["--dropout", setting("dropout", 0)] if "dropout" in config else []
 BEGINNING = selection("init", "short", "supervised", "dropout")
-SUPERVISED = is_yes("supervised")
+SUPERVISED = chosen("supervised", "sentence,prefixes") if "supervised" in config else []
 if SUPERVISED and not (SHORT and all("-nd" in kind for kind in KINDS)):
-    refuse("supervised=yes: expected short=N and kinds of tf-nd,lstm-nd,lstm-nd-r")
+    refuse("supervised: expected short=N and kinds of tf-nd,lstm-nd,lstm-nd-r")
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
@@ -95,7 +95,8 @@ def train_on_short(language, kind, seed, rate, name, begin):
     folder = f"{data}/{name}"
     rate = rate if PAPER else RECIPES[family(kind)][0]
     constant = [] if PAPER else ["--end-learning-rate", rate]
-    loss = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if SUPERVISED else []
+    loss = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy", "--operation-runs"]
+    loss = [*loss, *SUPERVISED] if SUPERVISED else []
     add_training(
         folder, [*trained_at(rate, kind, seed), *begin, *constant, "--max-epoch", EPOCHS_OF_SHORT, *loss]
     )

@@ -11,17 +11,17 @@ trees: a model without a tape and with one (base, pushdown), and with stack atte
 equal number of updates. DATA, an absolute path, holds {train,valid,test}.txt, plain or .gz, with one tree per line, such
 as the files of https://github.com/google-deepmind/transformer_grammars (example/data).
 
-Two kinds (of trees) are trained only if kinds names them. nd-latent and nd-supervised have as many parameters as pushdown;
-nd-latent learns from the words alone, and the stack of nd-supervised from the operations of the gold parses. Their parses
-are best runs.
+Three kinds (of trees) are trained only if kinds names them. nd-latent, nd-supervised and nd-prefixes have as many
+parameters as pushdown; nd-latent learns from the words alone, and the stacks of the others from the operations of the
+gold parses, with --operation-runs sentence or prefixes. Their parses are best runs.
 
 Settings (--config NAME=VALUE ...): parts (default: dyck, and trees if there is DATA), kinds (of models; default: all
-but those two), seeds (1,2), updates (of dyck, 3600), tree_updates (800), limit (strings or trees in a set, for a quick
+but those three), seeds (1,2), updates (of dyck, 3600), tree_updates (800), limit (strings or trees in a set, for a quick
 look) and threads (of a training run, 1).
 """
 
 DEFAULT_SEEDS, DEFAULT_KINDS = "1,2", "base,zero-one,depth,pushdown,sup,nd"
-ALL_KINDS = f"{DEFAULT_KINDS},nd-latent,nd-supervised"
+ALL_KINDS = f"{DEFAULT_KINDS},nd-latent,nd-supervised,nd-prefixes"
 OWN_SETTINGS = {"parts", "kinds", "seeds", "updates", "tree_updates", "limit", "threads"}
 OWN_SETTINGS |= {"data"} if "data" in config or "trees" in str(config.get("parts")) else set()
 
@@ -58,8 +58,13 @@ MODELS = {
     ("trees", "nd"): (BASE, "2xsdpa,nd-3-3-10,2xsdpa"),
     ("trees", "nd-latent"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
     ("trees", "nd-supervised"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
+    ("trees", "nd-prefixes"): (BASE, "2xsdpa,nd-3-3-59,2xsdpa"),
 }
-BY_BEST_RUNS = {"nd-latent": ["--operation-weight", 0], "nd-supervised": []}
+BY_BEST_RUNS = {
+    "nd-latent": ["--operation-weight", 0],
+    "nd-supervised": [],
+    "nd-prefixes": ["--operation-runs", "prefixes"],
+}
 DROPOUT = {"dyck": 0, "trees": 0.2}
 
 

@@ -184,7 +184,7 @@ WITHOUT_COMMANDS = [
     "table6 data=DATA",
     "ptb_stream data=DATA sizes=paper",
     "cfl_2020 languages=dyck",
-    "cfl_2024 languages=dyck kinds=lstm-nd short=20 supervised=yes",
+    "cfl_2024 languages=dyck kinds=lstm-nd short=20 supervised=prefixes",
     "capacity_2023 symbols=200",
 ]
 """Workflows, and settings of them, of which the pages show no command."""
