@@ -30,15 +30,15 @@ def require_same_task(checkpoint: Path, data: Path) -> None:
     """Compare what the companions of a checkpoint and of data say of their tasks.
 
     Raises:
-        UserError: they name different tasks, or symbols, a blank or scored words that differ; only the checkpoint's say
-            what is scored; or a file is not JSON.
+        UserError: they name different tasks, or symbols, a blank or scored words that differ; the data do not say what
+            is scored, and the checkpoint does; or a file is not JSON.
     """
     of_model, of_data = companions_beside(checkpoint), companions_of_data(data)
     is_known = any((folder / TASK).is_file() for folder in (data, data.absolute().parent))
     if TASK in of_model and not is_known and "scored" in _facts_of_task(of_model[TASK]):
         raise UserError(
-            f"{data} has no {TASK}, which says what is scored, as {of_model[TASK]} does: expected a corpus of "
-            "fairseq-stack prepare transduction"
+            f"{data} has no {TASK} to say what is scored, but the model was trained with {of_model[TASK]}: expected a "
+            "corpus of fairseq-stack prepare transduction"
         )
     for name in (TASK, MANIFEST):
         if name not in of_model or name not in of_data:

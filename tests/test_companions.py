@@ -102,7 +102,7 @@ def test_tasks_of_manifests(corpus: Path, trained: str, given: str, problem: str
 
 def test_data_that_do_not_say_what_is_scored(corpus: Path, tmp_path: Path) -> None:
     (corpus / "task.json").write_text('{"task": "reverse", "scored": ["0", "1"]}')
-    with pytest.raises(UserError, match=r"has no task\.json, which says what is scored"):
+    with pytest.raises(UserError, match=r"has no task\.json to say what is scored"):
         require_same_task(corpus / "checkpoint_best.pt", tmp_path)
     require_same_task(corpus / "checkpoint_best.pt", corpus / "data-bin")
 

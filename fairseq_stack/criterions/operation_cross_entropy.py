@@ -49,7 +49,7 @@ class OperationCrossEntropyCriterion(SummedCriterion):
     several such stacks, their losses are added up.
 
     With ``--operation-runs prefixes``, -log p(R) is the mean of log Z_t - log Z_t(R) over the prefixes of t words. A
-    stack reading is made of the runs over a prefix, which runs over the whole sentence say little of.
+    stack reading is made of the runs over a prefix, about which runs over the whole sentence say little.
 
     Both losses are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the
     sum as ``loss``, and its parts per word as ``nll_loss`` and ``operation_loss``, all to base 2; ``ppl`` is of the

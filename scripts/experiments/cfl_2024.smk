@@ -44,7 +44,7 @@ SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
 INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
 DROPOUT = ["--dropout", setting("dropout", 0)] if "dropout" in config else []
 BEGINNING = selection("init", "short", "supervised", "dropout")
-SUPERVISED = chosen("supervised", "sentence,prefixes") if "supervised" in config else []
+SUPERVISED = ["--operation-runs", *chosen("supervised", "sentence,prefixes")] if "supervised" in config else []
 if SUPERVISED and not (SHORT and all("-nd" in kind for kind in KINDS)):
     refuse("supervised: expected short=N and kinds of tf-nd,lstm-nd,lstm-nd-r")
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
@@ -95,10 +95,9 @@ def train_on_short(language, kind, seed, rate, name, begin):
     folder = f"{data}/{name}"
     rate = rate if PAPER else RECIPES[family(kind)][0]
     constant = [] if PAPER else ["--end-learning-rate", rate]
-    loss = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy", "--operation-runs"]
-    loss = [*loss, *SUPERVISED] if SUPERVISED else []
+    loss = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if SUPERVISED else []
     add_training(
-        folder, [*trained_at(rate, kind, seed), *begin, *constant, "--max-epoch", EPOCHS_OF_SHORT, *loss]
+        folder, [*trained_at(rate, kind, seed), *begin, *constant, "--max-epoch", EPOCHS_OF_SHORT, *loss, *SUPERVISED]
     )
     return folder
 

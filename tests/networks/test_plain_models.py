@@ -11,6 +11,7 @@ from torch import nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.plain import plain_model
+from fairseq_stack.models.transformer import encoder_decoder
 from fairseq_stack.models.transformer.transformer_options import NOT_IN_PLAIN_NETWORKS
 from tests.models.building import (
     DICTIONARY,
@@ -101,6 +102,15 @@ def test_language_models(options: Options) -> None:
     plain = plain_model(randomized(model))
     for left in (False, True):
         assert_same_logits(plain, model, batch(6, 0, 3, left=left))
+
+
+@torch.no_grad()
+def test_layers_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a checkpoint, for which alone fairseq's option is meant."""
+    monkeypatch.setattr(encoder_decoder, "is_from_checkpoint", lambda: True)
+    model = build_language_model("stack_transformer_lm", DICTIONARY, **LANGUAGE_MODEL, decoder_layers_to_keep="1")
+    assert len(model.decoder.layers) == 1
+    assert_same_logits(plain_model(randomized(model)), model, batch(6, 0, 3, left=False))
 
 
 @torch.no_grad()

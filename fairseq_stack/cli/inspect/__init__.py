@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         content = (inspect_neural_stack if is_neural_stack else inspect_stacks.inspect_stacks)(hub, args)
     if content is not None:
         if args.title:
-            raise UserError(f"--title has no effect: {args.output} is no picture")
+            raise UserError(f"--title has no effect: {args.output} is not a picture")
         text = content if isinstance(content, str) else f"{json.dumps(content, indent=2, ensure_ascii=False)}\n"
         with written_whole(args.output) as file:
             file.write(text.encode())
