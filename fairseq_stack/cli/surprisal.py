@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         progress(scored, label="surprisals", total=len(sentences), unit="sentence"), start=1
     ):
         for place, word in enumerate(words if args.end else words[:-1], start=1):
-            surprisal = f"{word.surprisal / UNITS[args.unit]:.6f}"
+            surprisal = f"{word.surprisal / UNITS[args.unit]:z.6f}"
             table.append((number, place, word.text, word.num_tokens, surprisal, int(word.is_unknown)))
             unknown += word.is_unknown
     print("sentence", "word_id", "word", "n_tokens", f"surprisal_{args.unit}", "is_unk", sep="\t")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_text, written_whole
+from fairseq_stack.files import read_text, reading_as, written_whole
 from fairseq_stack.version import __version__
 
 DIGITS_OF_SHA = 8
@@ -100,24 +100,14 @@ class Result(ABC):
         """Read what :meth:`write` wrote.
 
         Raises:
-            UserError: the file is not such a result, or an entry is missing.
+            UserError: the file is not such a result, or an entry is missing or of another type.
         """
-        text = read_text(path)
-        try:
-            content = json.loads(text)
-        except ValueError as error:
-            raise UserError(f"{path} is not JSON: {error}") from error
-        if not isinstance(content, dict) or content.pop("kind", None) != cls.kind:
-            raise UserError(f"{path} is not a result of fairseq-stack {cls.kind}")
-        try:
+        with reading_as(f"a result of this version of fairseq-stack {cls.kind}", path):
+            content = json.loads(read_text(path))
+            if not isinstance(content, dict) or content.pop("kind", None) != cls.kind:
+                raise UserError(f"{path} is not a result of fairseq-stack {cls.kind}")
             result: Self = _built(content, cls)
-        except KeyError as error:
-            raise UserError(
-                f"{path} is not a result of this version of fairseq-stack {cls.kind}: {error} is missing"
-            ) from error
-        except TypeError as error:
-            raise UserError(f"{path} is not a result of fairseq-stack {cls.kind}: {error}") from error
-        return result
+            return result
 
 
 @dataclass(frozen=True)
@@ -183,4 +173,7 @@ def _built(value: Any, expected: Any) -> Any:
         hints = typing.get_type_hints(expected)
         names = [entry.name for entry in dataclasses.fields(expected)]
         return expected(**{name: _built(value[name], hints[name]) for name in names})
+    kind = typing.get_origin(expected) or expected
+    if not isinstance(value, (int, float) if kind is float else kind):
+        raise TypeError(f"expected {kind.__name__}, found {value!r}")
     return value

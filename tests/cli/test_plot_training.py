@@ -87,6 +87,7 @@ def test_mistakes_in_training_runs(tmp_path: Path, refusal: Callable[[str], str]
         "out --log",
         "short --epochs -o a.png": "short does not say how many updates an epoch has; leave out --epochs",
         "tf nowhere -o a.png": "nowhere: No such file or directory",
+        "tf tf -o a.png": "tf is given twice",
         "tf -o a.jpg": "a.jpg: expected a name that ends with one of .pdf, .png, .svg",
         "tf -o no/a.png": "cannot write no/a.png: No such file or directory",
         "=tf -o a.png": "=tf: expected NAME=PATH",

@@ -57,18 +57,21 @@ def test_other_entries(tmp_path: Path) -> None:
     assert CFLResult.read(path) == RESULT
     del content["overall"]["bound"]
     path.write_text(json.dumps(content))
-    with pytest.raises(UserError, match=r"result\.json is not a result of .* evaluate-cfl: 'bound' is missing"):
+    with pytest.raises(UserError, match=r"result\.json is not a result of .* evaluate-cfl: KeyError\('bound'\)"):
+        CFLResult.read(path)
+    path.write_text(json.dumps({**content, "train_lengths": ["40", 80]}))
+    with pytest.raises(UserError, match="expected int, found '40'"):
         CFLResult.read(path)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is not JSON"),
+        (b"", "is not a result of this version of fairseq-stack evaluate-cfl: JSONDecodeError"),
         (b"[1]", "is not a result"),
         (b'{"kind": "report"}', "is not a result of fairseq-stack evaluate-cfl$"),
         (b"\xff", "is not UTF-8"),
-        (b"1" * 5000, "is not JSON"),
+        (b"1" * 5000, "is not a result of .*: ValueError"),
     ],
     ids=["empty", "list", "kind", "bytes", "long"],
 )

@@ -72,8 +72,16 @@ def require_drawable(path: Path) -> None:
     require_writable(path)
 
 
-def split_name(argument: str) -> tuple[str | None, Path]:
-    """The parts of ``NAME=PATH``; of a path alone the name is None."""
+def split_names(arguments: Sequence[str]) -> Iterator[tuple[str | None, Path]]:
+    """The parts of each ``NAME=PATH``; of a path alone the name is None."""
+    for number, argument in enumerate(arguments):
+        name, path = _split_name(argument)
+        if argument in arguments[:number]:
+            raise UserError(f"{path} is given twice" + (f" for {name}" if name else ""))
+        yield name, path
+
+
+def _split_name(argument: str) -> tuple[str | None, Path]:
     name, equals, path = argument.partition("=")
     if not equals or Path(argument).exists():
         return None, Path(argument)
@@ -84,12 +92,9 @@ def split_name(argument: str) -> tuple[str | None, Path]:
 
 def read_named(arguments: Sequence[str], read: Callable[[Path], Content]) -> Iterator[tuple[str, Path, Content]]:
     """The name, the path and the content of each ``NAME=RESULT``."""
-    for number, argument in enumerate(arguments):
-        name, path = split_name(argument)
+    for name, path in split_names(arguments):
         if name is None:
-            raise UserError(f"{argument}: expected NAME=RESULT")
-        if argument in arguments[:number]:
-            raise UserError(f"{path} is given twice for {name}")
+            raise UserError(f"{path}: expected NAME=RESULT")
         yield name, path, read(path)
 
 

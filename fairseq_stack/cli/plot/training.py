@@ -20,7 +20,7 @@ from .figures import (
     draw_panels,
     looks_of,
     require_drawable,
-    split_name,
+    split_names,
     title_of,
 )
 
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     require_drawable(args.output)
     panels: Panels = {}
-    arguments = list(map(split_name, args.runs))
+    arguments = list(split_names(args.runs))
     unnamed = names_of([path for name, path in arguments if name is None])
     for name, path in arguments:
         panel, model = ("", unnamed[path]) if name is None else panel_and_model(name)
