@@ -118,7 +118,8 @@ def nondeterministic_stack(
             (for GPUs), ``"pytorch"`` (vectorised) or ``"reference"`` (the equations, for autograd to differentiate).
             Only the last has second and forward-mode derivatives; the others raise RuntimeError.
         return_weights: also return the weights W.
-        return_log_partition: also return log Z, at the cost of n steps of a ``NondeterministicStackState``.
+        return_log_partition: also return log Z, at the cost of another call, or with a window that of n steps of a
+            ``NondeterministicStackState``.
         window: D for limited memory: after t steps, the stack remembers only what was pushed in step t - D + 1 or
             later, where v_0 counts as pushed in step 0 (gamma[i -> t] = 0 for t - i > D; DuSell and Chiang, 2022).
             Time and memory are then in proportion to n. From n + 1 on, nothing is forgotten.

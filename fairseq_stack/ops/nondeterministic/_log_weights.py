@@ -42,6 +42,14 @@ def join_transitions(push: Tensor, replace: Tensor, pop: Tensor) -> Tensor:
     return torch.cat([push, replace, pop.flatten(-3, -2)], -1)
 
 
+def split_transitions(logits: Tensor, num_states: int, num_symbols: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The inverse of ``join_transitions``."""
+    top = num_states, num_symbols
+    size = num_states * num_symbols
+    push, replace, pop = logits.unflatten(2, top).split([size, size, num_states], -1)
+    return push.unflatten(-1, top), replace.unflatten(-1, top), pop
+
+
 def first_configuration(shape: Sequence[int], like: Tensor) -> Tensor:
     """Log weights (B, C) of the configuration that runs start in: state 0 with symbol 0 on the stack (Eq. 23)."""
     weights = like.new_full(shape, -torch.inf)

@@ -84,8 +84,8 @@ def allowed_log_probability(
     check_transitions(push, replace, pop, None)
     weights = [x.double() for x in (push, replace, pop)]
     with without_autocast(push.device):
-        of_all = log_partition(*weights, backend=backend)
         kept = [x.masked_fill(~mask, -torch.inf) for x, mask in zip(weights, allowed, strict=True)]
-        of_allowed = log_partition(*kept, backend=backend)
+        both = [torch.cat(pair) for pair in zip(weights, kept, strict=True)]
+        of_all, of_allowed = log_partition(*both, backend=backend).chunk(2)
     of_all = of_all.masked_fill(of_all == -torch.inf, 0)  # then no run is allowed, either
     return of_allowed - of_all

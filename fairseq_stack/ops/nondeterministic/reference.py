@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .._undefined import finite, from_then_on, marks_of
 from .._units import units_like
-from ._log_weights import defined, join_transitions, log_sum_exp
+from ._log_weights import defined, join_transitions, log_sum_exp, split_transitions
 
 Span = tuple[int, int]
 
@@ -38,7 +38,7 @@ def nondeterministic_stack_reference(
     batch_size, _, num_states, num_symbols = push.shape[:4]
     vectors = torch.cat([bottom.double().expand(batch_size, -1)[:, None], values.double()], 1)
     logits, marks = defined(join_transitions(push, replace, pop).double())
-    transitions = _split_transitions(logits, num_states, num_symbols)
+    transitions = split_transitions(logits, num_states, num_symbols)
     marks = from_then_on(marks)[:, :, None, None, None]
     marks_of_values = from_then_on(marks_of(vectors))[:, 1:, None, None]
     averages, _ = _readings(*transitions, finite(vectors), window, start)
@@ -53,17 +53,9 @@ def log_partition_reference(push: Tensor, replace: Tensor, pop: Tensor, *, windo
     """log Z_t, (B, n), in float64, as for ``nondeterministic_stack``: of the denominator of Eq. 29."""
     batch_size, length, num_states, num_symbols = push.shape[:4]
     logits, marks = defined(join_transitions(push, replace, pop).double())
-    transitions = _split_transitions(logits, num_states, num_symbols)
+    transitions = split_transitions(logits, num_states, num_symbols)
     _, log_totals = _readings(*transitions, logits.new_zeros(batch_size, length + 1, 1), window)
     return log_totals + from_then_on(marks)
-
-
-def _split_transitions(logits: Tensor, num_states: int, num_symbols: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The inverse of ``join_transitions``."""
-    top = num_states, num_symbols
-    size = num_states * num_symbols
-    push, replace, pop = logits.unflatten(2, top).split([size, size, num_states], -1)
-    return push.unflatten(-1, top), replace.unflatten(-1, top), pop
 
 
 def _readings(

@@ -69,6 +69,21 @@ def test_backends_equal_the_reference(fast_backend: str, window: int | None) -> 
         assert_normwise_close(actual, expected, 1e-9)
 
 
+def test_improbable_runs_that_alone_go_on(fast_backend: str) -> None:
+    """In the first sequence, float64 cannot hold the share of the runs over one input that are in state 1."""
+    inputs = [x.detach() for x in random_inputs(2, 4, 2, 2, 1)]
+    for x in inputs[:2]:
+        x[0, 0, :, :, 1] -= 800
+    for x in inputs[:3]:
+        x[0, 1, 0] = -torch.inf
+    expected = log_partition(inputs, "reference")
+    assert (expected[0, 1:] < -700).all()
+    assert_normwise_close(log_partition(inputs, fast_backend), expected, 1e-14)
+    posterior = transition_posterior(*inputs[:3], backend=fast_backend)
+    for x, y in zip(posterior, transition_posterior(*inputs[:3], backend="reference"), strict=True):
+        assert_normwise_close(x, y, 1e-12)
+
+
 def test_what_is_returned(backend: str) -> None:
     inputs = [x.detach() for x in random_inputs(2, 4, 2, 2, 3)]
     readings, weights, log_totals = nondeterministic_stack(
