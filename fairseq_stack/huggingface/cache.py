@@ -70,7 +70,7 @@ class StateLayer(CacheLayerMixin):
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Keep the sequences that are listed, in that order and as often."""
         if self.state is not None:
-            self.state = self.state.reorder(beam_idx)
+            self.state = self.state.reorder(beam_idx.long())
             self.rows = torch.arange(len(beam_idx), device=beam_idx.device)
 
     batch_select_indices = reorder_cache

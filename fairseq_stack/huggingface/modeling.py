@@ -108,6 +108,17 @@ class StackModel(PreTrainedModel, GenerationMixin):
         embeddings: nn.Module = self.model.decoder.embed_tokens
         return embeddings
 
+    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
+        """As of transformers.
+
+        Raises:
+            NotImplementedError: the model has no embeddings.
+        """
+        if not hasattr(self.get_input_embeddings(), "weight"):
+            raise NotImplementedError("a model that reads one-hot vectors (decoder_embed_dim=None) cannot be resized")
+        embeddings: nn.Module = super().resize_token_embeddings(*args, **kwargs)
+        return embeddings
+
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replace them."""
         self.model.decoder.embed_tokens = value

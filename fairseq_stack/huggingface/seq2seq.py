@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -52,7 +53,7 @@ class StackTransformerForConditionalGeneration(StackModel):
 
         Args:
             input_ids: the tokens of the source (B, m), which end in ``</s>``.
-            attention_mask: (B, m), 0 at padding, which may be on either side.
+            attention_mask: (B, m), 0 at padding, which may be on either side (default: where the encoder found it).
             decoder_input_ids: the tokens of the translation (B, n), which begin with ``</s>`` (default: the labels,
                 shifted to the right).
             decoder_attention_mask: (B, n), or (B, k + n) for k tokens in the cache.
@@ -72,7 +73,6 @@ class StackTransformerForConditionalGeneration(StackModel):
             if input_ids is None:
                 raise ValueError("expected input_ids, the tokens of the source, or encoder_outputs, got neither")
             encoder_outputs = self.get_encoder()(input_ids, attention_mask)
-            attention_mask = input_ids.ne(self.config.pad_token_id) if attention_mask is None else attention_mask
         if decoder_input_ids is None:
             if labels is None:
                 raise ValueError("expected decoder_input_ids, the tokens of the translation, or labels, got neither")
@@ -80,7 +80,8 @@ class StackTransformerForConditionalGeneration(StackModel):
         if cache is None and (self.config.use_cache if use_cache is None else use_cache):
             cache = StackCache()
         states = encoder_outputs[0]
-        encoded = Encoded(states, None if attention_mask is None else padding_of(attention_mask, states))
+        known = getattr(encoder_outputs, "padding", None)
+        encoded = Encoded(states, known if attention_mask is None else padding_of(attention_mask, states))
         padding = padding_of(decoder_attention_mask, decoder_input_ids, cache)
         if cache is None:
             logits, _ = self.model.extend(decoder_input_ids, None, encoded, padding)
@@ -119,6 +120,13 @@ class StackTransformerForConditionalGeneration(StackModel):
         raise NotImplementedError("a translation model with two vocabularies cannot be resized")
 
 
+@dataclass
+class EncoderOutput(BaseModelOutput):
+    """What the encoder returns: its last hidden states, and where the source is padding, (B, m); or None."""
+
+    padding: Tensor | None = None
+
+
 class _Encoder:
     """The encoder of a network as transformers calls it; no module, since the network has its parameters."""
 
@@ -127,8 +135,8 @@ class _Encoder:
     def __init__(self, network: StackTransformer) -> None:
         self._network = network
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, **kwargs: Any) -> BaseModelOutput:
-        padding = None if attention_mask is None else attention_mask.eq(0)
-        return BaseModelOutput(last_hidden_state=self._network.encode(input_ids, padding).outputs)
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, **kwargs: Any) -> EncoderOutput:
+        encoded = self._network.encode(input_ids, None if attention_mask is None else attention_mask.eq(0))
+        return EncoderOutput(last_hidden_state=encoded.outputs, padding=encoded.padding)
 
     __call__ = forward

@@ -128,7 +128,7 @@ class LSTMDecoder(ReadsSequences, nn.Module):
         if padding is not None:
             tokens = tokens.masked_fill(padding, self.padding_idx)
         features = self.read(tokens, None if padding is None else num_left(padding))
-        return self.dropout_out(features), Unread(tokens, padding)
+        return self.dropout_out(features), Unread(tokens.clone(), padding)
 
     def _step(self, tokens: Tensor, state: StackLSTMState | _Beginning) -> tuple[Tensor, Any]:
         if isinstance(state, StackLSTMState):

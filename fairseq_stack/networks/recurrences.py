@@ -7,13 +7,13 @@ Scoring sequences needs no state, and computing them in parallel is much faster 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops._states import Rows
+from fairseq_stack.ops._states import Rows, check_index
 
 Extend = Callable[[Tensor, Any], tuple[Tensor, Any]]
 """Maps inputs (k, m, ...) and the state before them to outputs (k, m, d) and the state after them."""
@@ -21,19 +21,25 @@ Extend = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Unread(Rows):
-    """The inputs of the first call. Immutable.
+    """The inputs of the first call, which the second one reads, with the parameters and dropout of its time. Immutable.
 
     Attributes:
         inputs: (B, n, ...).
         padding: (B, n), true at padding, which is not read; or None.
+        follows: whether gradients flow to them: not if they were read without gradients, or the state is detached.
     """
 
     inputs: Tensor
     padding: Tensor | None
+    follows: bool = field(default_factory=torch.is_grad_enabled)
 
     @property
     def num_rows(self) -> int:
         return len(self.inputs)
+
+    def detach(self) -> Unread:
+        """As :meth:`Rows.detach`."""
+        return Unread(self.inputs.detach(), self.padding, follows=False)
 
 
 class Group(NamedTuple):
@@ -54,7 +60,13 @@ class Groups:
         return sum(len(group.rows) for group in self.groups)
 
     def reorder(self, index: Tensor) -> Groups:
-        """The states of the rows that ``index`` lists; rows may be left out, repeated and permuted."""
+        """The states of the rows that ``index`` lists; rows may be left out, repeated and permuted.
+
+        Raises:
+            ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
+        """
+        for group in self.groups[:1]:
+            check_index(index, group.rows, self.num_rows)
         return Groups(tuple(group for before in self.groups for group in _reordered(before, index)))
 
     def detach(self) -> Groups:
@@ -87,9 +99,10 @@ def extend(
     if len(inputs) != state.num_rows:
         raise ValueError(f"inputs: expected {state.num_rows} rows, as the state has, got {len(inputs)}")
     if isinstance(state, Unread):
-        before = torch.arange(len(inputs), device=inputs.device)
-        beginning = Groups((Group(before, initial_state(len(inputs))),))
-        _, state = extend(step, initial_state, state.inputs, state.padding, beginning)
+        rows = torch.arange(len(inputs), device=inputs.device)
+        beginning = Groups((Group(rows, initial_state(len(inputs))),))
+        with torch.set_grad_enabled(state.follows and torch.is_grad_enabled()):
+            _, state = extend(step, initial_state, state.inputs, state.padding, beginning)
     if padding is None and len(state.groups) == 1:
         outputs, after = step(inputs, state.groups[0].state)
         return outputs, Groups((Group(state.groups[0].rows, after),))

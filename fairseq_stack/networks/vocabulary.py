@@ -63,7 +63,7 @@ def table(vocab_size: int, size: int, padding_idx: int) -> nn.Embedding:
 def padding_of(
     tokens: Tensor, padding_mask: Tensor | None, padding_idx: int, name: str = "padding_mask"
 ) -> Tensor | None:
-    """Where tokens (B, n) are padding, (B, n); None if nowhere.
+    """Where tokens (B, n) are padding, (B, n), in a tensor that states can keep; None if nowhere.
 
     Raises:
         ValueError: the mask has another shape than the tokens, or is not boolean.
@@ -75,4 +75,4 @@ def padding_of(
             f"{name}: expected a boolean tensor of shape {tuple(tokens.shape)}, true at padding, got "
             f"{padding_mask.dtype} of shape {tuple(padding_mask.shape)}"
         )
-    return padding_mask if padding_mask.any() else None
+    return padding_mask.clone() if padding_mask.any() else None

@@ -198,6 +198,8 @@ def test_further_symbols(exported: Any) -> None:
     after = network(torch.tensor([[2, 4, 5, size + 1]])).logits
     assert_normwise_close(after[:, :3, :size], before, 1e-6)
     assert after[..., size:].isfinite().all()
+    with pytest.raises(NotImplementedError, match="reads one-hot vectors"):
+        exported(MODELS["lstm-sup"]).model().resize_token_embeddings(size + 3)
 
 
 def test_what_is_refused(exported: Any, tmp_path: Path) -> None:

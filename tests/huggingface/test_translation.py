@@ -75,13 +75,14 @@ def test_translation(model: Any, beam: int) -> None:
 
     def translated(sentences: list[str], **settings: Any) -> list[str]:
         inputs = tokenizer(sentences, padding=True, return_tensors="pt")
-        tokens = network.generate(**inputs, num_beams=beam, max_length=most + 2, **settings)
+        tokens = network.generate(**{**inputs, **settings}, num_beams=beam, max_length=most + 2)
         translations: list[str] = target_tokenizer.batch_decode(tokens, skip_special_tokens=True)
         return translations
 
     assert network.generation_config.early_stopping is True
     assert network.generation_config.suppress_tokens == [1], "the padding"
     assert translated(sentences) == expected
+    assert translated(sentences, attention_mask=None) == expected
     assert [translation for sentence in sentences for translation in translated([sentence])] == expected
     assert translated(sentences[:2], use_cache=False) == expected[:2]
 

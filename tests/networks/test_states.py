@@ -163,6 +163,34 @@ def test_no_gradient_flows_through_detached_states(name: str) -> None:
     assert torch.equal(model.extend(tokens[:, 6:], detached)[0], model.extend(tokens[:, 6:], state)[0])
 
 
+@each_model
+def test_gradients_do_not_depend_on_how_a_prompt_was_read(name: str) -> None:
+    """If they are not to flow to the prompt: its state is detached, or it was read without gradients."""
+    model, tokens = MODELS[name](), batch(6, 6, 3, left=True)
+    with torch.no_grad():
+        _, of_one_piece = in_pieces(model, tokens, 4)
+    states = [in_pieces(model, tokens, *ends)[1].detach() for ends in ((2, 4), (4,))]
+    found = []
+    for state in (*states, of_one_piece):
+        loss = model.extend(tokens[:, 4:], state)[0][:, -1].log_softmax(-1)[:, 5].sum()
+        gradients = torch.autograd.grad(loss, list(model.parameters()), materialize_grads=True)
+        found.append(torch.cat([x.flatten() for x in gradients]))
+    for gradient in found[1:]:
+        assert_normwise_close(gradient, found[0], 1e-11)
+
+
+@torch.no_grad()
+@each_model
+def test_states_keep_nothing_that_the_caller_may_change(name: str) -> None:
+    model, tokens = MODELS[name](), batch(6, 4, left=True)
+    expected, _ = in_pieces(model, tokens, 4, 7)
+    prompt, padding = tokens[:, :4].clone(), tokens[:, :4].eq(PAD)
+    _, state = model.extend(prompt, None, padding)
+    prompt.fill_(5)
+    padding.fill_(False)
+    assert torch.equal(model.extend(tokens[:, 4:], state)[0], expected[:, 4:])
+
+
 @torch.no_grad()
 @each_model
 def test_nothing_is_read(name: str) -> None:
@@ -224,6 +252,9 @@ def test_wrong_arguments() -> None:
         _, state = of_any_kind.extend(tokens)
         with pytest.raises(ValueError, match="expected 2 rows, as the state has, got 1"):
             of_any_kind.extend(tokens[:1], state)
+    _, state = in_pieces(MODELS["lstm-none"](), tokens, 2, 4)
+    with pytest.raises(ValueError, match=r"row numbers from 0 to 1, got \[0, 2\]"):
+        state.reorder(torch.tensor([0, 2]))
     with pytest.raises(ValueError, match=r"encoded: expected what encode\(\) returns"):
         translation.model.extend(tokens)
 

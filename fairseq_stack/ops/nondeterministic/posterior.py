@@ -83,6 +83,13 @@ def allowed_log_probability(
     """
     check_transitions(push, replace, pop, None)
     weights = [x.double() for x in (push, replace, pop)]
+    for name, mask, x in zip(Transitions._fields, allowed, weights, strict=True):
+        sizes = zip(reversed(mask.shape), reversed(x.shape), strict=False)
+        if mask.dtype != torch.bool or mask.dim() > x.dim() or any(size not in (1, wanted) for size, wanted in sizes):
+            got = f"{mask.dtype} of shape {tuple(mask.shape)}"
+            raise ValueError(
+                f"allowed.{name}: expected booleans of a shape that broadcasts to {tuple(x.shape)}, got {got}"
+            )
     with without_autocast(push.device):
         kept = [x.masked_fill(~mask, -torch.inf) for x, mask in zip(weights, allowed, strict=True)]
         both = [torch.cat(pair) for pair in zip(weights, kept, strict=True)]

@@ -188,6 +188,14 @@ def test_probability_of_allowed_transitions(backend: str) -> None:
         assert_normwise_close(gradient[0], (of_allowed - of_all)[0], 1e-10)
 
 
+@pytest.mark.parametrize(("wrong", "found"), [(torch.ones(1), "torch.float32"), (torch.tensor([True] * 3), "shape")])
+def test_wrong_masks(wrong: Tensor, found: str) -> None:
+    inputs = random_inputs(2, 3, 2, 2, 1)[:3]
+    everything = Transitions(*(torch.ones_like(x, dtype=torch.bool) for x in inputs))
+    with pytest.raises(ValueError, match=rf"^allowed\.pop: expected booleans .*\(2, 3, 2, 2, 2\), got .*{found}"):
+        allowed_log_probability(*inputs, allowed=everything._replace(pop=wrong))
+
+
 def test_no_run_is_allowed() -> None:
     inputs = random_inputs(1, 3, 2, 2, 1)[:3]
     nothing = Transitions(*(torch.zeros_like(x, dtype=torch.bool) for x in inputs))
