@@ -70,6 +70,13 @@ def load_language_model(args: argparse.Namespace) -> LanguageModel:
     return HuggingFaceLanguageModel(args.checkpoint)
 
 
+def require_ends(model: LanguageModel, remedy: str) -> None:
+    """Raise UserError if the model has not learned where strings end."""
+    task = getattr(model, "task", None)
+    if task is not None and getattr(task.args, "without_eos", False):
+        raise UserError(f"the model was trained with --without-eos, so it does not predict ends; {remedy}")
+
+
 def model_of(model: Hub | LanguageModel, checkpoint: Path) -> Model:
     """The model of a checkpoint, as results name it."""
     from fairseq_stack.evaluation.results import Model

@@ -19,7 +19,7 @@ from fairseq_stack.evaluation.results import method_of, rows_by_length
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
-from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device
+from .checkpoint import add_checkpoint, add_device, load_checkpoint, model_of, on_device, require_ends
 from .evaluation import GREATEST, add_intervals, add_outputs, add_split, intervals_of, report, require_outputs
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.hub.strings import draw_strings
 
     hub = on_device(hub.as_language_model(), args)
+    if not args.without_eos:
+        require_ends(hub, "add --without-eos")
     losses = _losses(hub, corpus, strings, args)
     batch_size = max(1, min(args.batch_size or args.samples, args.max_tokens // sample_length))
     samples = draw_strings(hub, args.samples, max_length=sample_length, seed=args.seed, batch_size=batch_size)

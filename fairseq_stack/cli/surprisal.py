@@ -9,7 +9,7 @@ from pathlib import Path
 from fairseq_stack.files import read_lines
 from fairseq_stack_preprocess.progress import progress, say
 
-from .checkpoint import LANGUAGE_MODEL, add_checkpoint, load_language_model, on_device
+from .checkpoint import LANGUAGE_MODEL, add_checkpoint, load_language_model, on_device, require_ends
 from .sentence_options import add_scoring, add_telescoping, sizes
 
 SUMMARY = "print the surprisal of each word of a text"
@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
 
     sentences = read_lines(args.file)
     model = on_device(load_language_model(args), args)
+    if args.end:
+        require_ends(model, "leave out --end")
     scored = surprisals(
         model,
         sentences,

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import math
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from fairseq_stack.errors import UserError
 _UNKNOWN_REASON = "Cannot load model parameters from checkpoint"
 _EARLY_STOPPING = "early_stopping"  # in the extra state of a checkpoint
 _NUM_SENTENCES = "num_sentences"  # also there
+_EMA_COUNT = "ema_update_freq_counter"
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # parameters of mallopt
 _REMEDY = (
     "lower --lr, set --clip-norm, or look for damage in the data or in the checkpoint that training started from; "
@@ -193,7 +195,8 @@ def _number_of_sentences(logging_outputs: list[dict[str, Any]]) -> int:
 
 @replaces("fairseq.trainer:Trainer.save_checkpoint")
 def save_checkpoint(original: Any, self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-    """Save the counts of ``--patience`` and of sentences, but neither ``crash.pt`` nor parameters that are not finite.
+    """Save the counts of ``--patience``, sentences and ``--ema-update-freq``, but neither ``crash.pt`` nor parameters
+    that are not finite.
 
     Training cannot resume from ``crash.pt``.
 
@@ -210,6 +213,8 @@ def save_checkpoint(original: Any, self: Any, filename: str, extra_state: dict[s
     counted = early_stopping()
     kept = {name: counted[name] for name in ("best", "num_runs") if name in counted}
     extra_state = {**extra_state, _NUM_SENTENCES: self.num_sentences, _EARLY_STOPPING: kept}
+    if self.cfg.ema.store_ema:
+        extra_state[_EMA_COUNT] = self.ema.update_freq_counter
     return original(self, filename, extra_state)
 
 
@@ -223,7 +228,8 @@ def load_checkpoint(
     optimizer_overrides: dict[str, Any] | None = None,
     reset_meters: bool = False,
 ) -> Any:
-    """Restore the counts of ``--patience`` and of sentences, and the scheduler step that follows a saved epoch.
+    """Restore the counts that are saved and the scheduler step that follows a saved epoch, and begin the average that a
+    checkpoint lacks (``--store-ema``).
 
     fairseq saves the checkpoint of an epoch before the scheduler sees the epoch's validation loss, so the scheduler of
     a resumed run never sees it. fairseq also replaces the model's error by "please ensure that the architectures
@@ -232,9 +238,10 @@ def load_checkpoint(
     Unnecessary with a fairseq that steps the scheduler before it saves, and passes on the model's error.
     """
     try:
-        extra_state = original(
-            self, filename, reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters=reset_meters
-        )
+        with _average_of(self, filename):
+            extra_state = original(
+                self, filename, reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters=reset_meters
+            )
     except Exception as error:
         reason = error.__context__
         if reason is None or not str(error).startswith(_UNKNOWN_REASON):
@@ -247,7 +254,29 @@ def load_checkpoint(
     if not reset_meters:  # the count belongs to the best loss so far, as in fairseq
         early_stopping().update(extra_state.get(_EARLY_STOPPING, {}))
     self.num_sentences = extra_state.get(_NUM_SENTENCES, 0)
+    if self.cfg.ema.store_ema:
+        self.ema.update_freq_counter = extra_state.get(_EMA_COUNT, 0)
     place = extra_state["train_iterator"]
     if not reset_lr_scheduler and place["epoch"] > 1 and place.get("iterations_in_epoch") == 0:
         self.lr_step(place["epoch"] - 1, extra_state.get("val_loss"))
     return extra_state
+
+
+@contextlib.contextmanager
+def _average_of(trainer: Any, filename: str) -> Iterator[None]:
+    """Load a checkpoint, and begin the average of ``--store-ema`` with its parameters if it has none.
+
+    fairseq deletes these parameters before it begins with them.
+    """
+    from fairseq import checkpoint_utils
+
+    options = trainer.cfg.ema
+    if not (options.store_ema and os.path.isfile(filename)):
+        yield
+        return
+    lacks = "ema" not in checkpoint_utils.load_checkpoint_to_cpu(filename)["extra_state"]
+    options.store_ema = not lacks
+    yield
+    options.store_ema = True
+    if lacks:
+        trainer.ema.restore(trainer.get_model().state_dict(), build_fp32_params=options.ema_fp32)

@@ -108,12 +108,15 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         """The segments of a :class:`TextStream` in order; batches of other data sets as in fairseq.
 
         Raises:
-            UserError: the number of rows is not given, the stream is too short, or several processes are to share it.
+            UserError: the number of rows is not given, the stream is too short, several processes are to share it, or
+                an option does not apply to streams.
         """
         if not isinstance(dataset, TextStream):
             return super().get_batch_iterator(
                 dataset, max_tokens, max_sentences, *args, num_shards=num_shards, **kwargs
             )
+        if kwargs.get("skip_remainder_batch"):
+            raise UserError(f"--skip-remainder-batch: all segments of --task {TASK} have equal sizes; leave it out")
         if num_shards > 1:
             raise UserError(f"--task {TASK}: expected one process, got {num_shards}; a checkpoint holds one state")
         if max_tokens is not None or max_sentences is None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import GENERATION, LANGUAGE_MODEL, TRAINING, Output, run
@@ -122,13 +123,23 @@ def test_context_and_bos_of_another_training(corpora: Corpora, language_model: P
         score(corpora, language_model, *EOS_MODE, "--add-bos-token")
 
 
-def test_ends_that_training_left_out(corpora: Corpora, tmp_path: Path) -> None:
+def test_ends_that_training_left_out(corpora: Corpora, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     task = ["--task", "stack_language_modeling", "--without-eos"]
     run("train", corpora.language_modeling, *LANGUAGE_MODEL, *task, *TRAINING, "--max-epoch", 1, "--save-dir", tmp_path)
     model = tmp_path / "checkpoint_last.pt"
     with pytest.raises(UserError, match="trained without the ends of sentences: expected --task stack_language_mod"):
         score(corpora, model, *EOS_MODE)
     assert "Loss" in score(corpora, model, *EOS_MODE, *task)
+    text = tmp_path / "text"
+    text.write_text("a b\n", encoding="utf-8")
+    surprisals = ["surprisal", str(model), str(text)]
+    assert cli.main(surprisals) == 0
+    capsys.readouterr()
+    assert cli.main([*surprisals, "--end"]) == 2
+    assert (
+        "the model was trained with --without-eos, so it does not predict ends; leave out --end"
+        in capsys.readouterr().err
+    )
 
 
 def test_models_of_fairseq_score_blocks(corpora: Corpora, stock_model: Path) -> None:

@@ -22,7 +22,7 @@ LONG = [
     *("--batch-size", 4, "--update-freq", 2, "--max-epoch", 4, "--save-interval-updates", 2),
     *("--keep-interval-updates", 1, "--patience", 9, "--weight-decay", 0.01, "--clip-norm", 1),
     *("--lr-scheduler", "reduce_lr_on_plateau", "--lr-threshold", 0.9, "--lr-patience", 1, "--lr-shrink", 0.5),
-    *("--warmup-updates", 3),
+    *("--warmup-updates", 3, "--store-ema", "--ema-decay", 0.9, "--ema-update-freq", 3),
 ]
 
 
@@ -70,6 +70,14 @@ def test_interrupted(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert_same(state(parts, path.name), state(whole, path.name), path.name)
 
 
+def test_an_average_begins_with_the_checkpoint(case: Case, tmp_path: Path) -> None:
+    before = case.whole / "checkpoint_last.pt"
+    case.train(tmp_path, "--store-ema", "--ema-decay", 1, "--max-update", 1, "--finetune-from-model", before)
+    trained, weight = state(tmp_path), "decoder.embed_tokens.weight"
+    assert torch.equal(trained["average"][weight], state(case.whole)["parameters"][weight])
+    assert not torch.equal(trained["average"][weight], trained["parameters"][weight])
+
+
 def interrupting(train_step: Callable[..., Any], num_updates: int) -> Callable[..., Any]:
     def train_step_or_interrupt(self: Trainer, *args: Any, **kwargs: Any) -> Any:
         if self.get_num_updates() == num_updates:
@@ -87,6 +95,7 @@ def state(folder: Path, name: str = "checkpoint_last.pt") -> dict[str, Any]:
         "optimizer": checkpoint["last_optimizer_state"],
         "num_updates": checkpoint["optimizer_history"][-1]["num_updates"],
         "place": checkpoint["extra_state"]["train_iterator"],
+        "average": checkpoint["extra_state"].get("ema"),
     }
 
 
