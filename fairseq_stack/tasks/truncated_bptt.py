@@ -116,7 +116,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
                 dataset, max_tokens, max_sentences, *args, num_shards=num_shards, **kwargs
             )
         if kwargs.get("skip_remainder_batch"):
-            raise UserError(f"--skip-remainder-batch: all segments of --task {TASK} have equal sizes; leave it out")
+            raise UserError(f"--skip-remainder-batch: --task {TASK} reads the last, shorter segment; leave this out")
         if num_shards > 1:
             raise UserError(f"--task {TASK}: expected one process, got {num_shards}; a checkpoint holds one state")
         if max_tokens is not None or max_sentences is None:

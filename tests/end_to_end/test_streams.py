@@ -206,7 +206,7 @@ def test_several_processes(stream: Path, stream_model: Path) -> None:
     task.load_dataset("valid")
     with pytest.raises(UserError, match="expected one process, got 2"):
         task.get_batch_iterator(task.dataset("valid"), None, 2, num_shards=2)
-    with pytest.raises(UserError, match="--skip-remainder-batch: all segments"):
+    with pytest.raises(UserError, match="--skip-remainder-batch: --task"):
         task.get_batch_iterator(task.dataset("valid"), None, 2, skip_remainder_batch=True)
 
 
