@@ -74,8 +74,8 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_stack.hub.strings import draw_strings
 
     hub = on_device(hub.as_language_model(), args)
-    if not args.without_eos:
-        require_ends(hub, "add --without-eos")
+    if args.samples or not args.without_eos:
+        require_ends(hub, "add --without-eos --samples 0")
     losses = _losses(hub, corpus, strings, args)
     batch_size = max(1, min(args.batch_size or args.samples, args.max_tokens // sample_length))
     samples = draw_strings(hub, args.samples, max_length=sample_length, seed=args.seed, batch_size=batch_size)

@@ -65,8 +65,8 @@ class Groups:
         Raises:
             ValueError: if ``index`` is not a one-dimensional LongTensor of row numbers on the state's device.
         """
-        for group in self.groups[:1]:
-            check_index(index, group.rows, self.num_rows)
+        if self.groups:
+            check_index(index, self.groups[0].rows, self.num_rows)
         return Groups(tuple(group for before in self.groups for group in _reordered(before, index)))
 
     def detach(self) -> Groups:

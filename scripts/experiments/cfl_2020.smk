@@ -24,7 +24,7 @@ RATES = setting_list("rates", "0.01,0.005,0.001,0.0005")
 SIZES = setting_list("sizes", "2,20,40")
 FOLDER = f"2020-epochs-{EPOCHS}"
 RESULTS = f"cfl-2020/{FOLDER}{SELECTION}"
-EVALUATION, RESTARTS = ["--without-eos"], "--mean"
+EVALUATION, SAMPLES, RESTARTS = ["--without-eos"], 0, "--mean"  # its models do not predict ends
 AUTOMATA = {"padded-reversal": "ns-3-2", "hardest-cfl": "ns-3-3"}  # the others: two states, two symbols
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from fairseq_stack import cli
 from fairseq_stack.errors import UserError
@@ -114,6 +115,20 @@ def test_without_ends_and_samples(corpus: Path, checkpoint: Path, tmp_path: Path
     output = run("eval-lm", corpus / "data-bin", "--path", checkpoint, "--gen-subset", "valid", *scoring, "--cpu")
     (perplexity,) = [line.partition("Perplexity: ")[2] for line in output.log if "Perplexity: " in line]
     assert math.exp(result.overall.cross_entropy) == pytest.approx(float(perplexity), abs=0.0051)
+
+
+@with_one_model
+def test_ends_that_were_not_learned(
+    corpus: Path, checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = torch.load(checkpoint, weights_only=False)
+    saved["cfg"]["task"] |= {"_name": "stack_language_modeling", "without_eos": True}
+    torch.save(saved, tmp_path / "model.pt")
+    arguments = [tmp_path / "model.pt", "--data", corpus, "--bootstrap", 2, "--samples"]
+    evaluate(*arguments, 0, "--without-eos")
+    for wrong in ([0], [5, "--without-eos"]):
+        evaluate(*arguments, *wrong, code=2)
+        assert "it does not predict ends; add --without-eos --samples 0" in capsys.readouterr().err
 
 
 @pytest.fixture
