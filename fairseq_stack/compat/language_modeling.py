@@ -1,4 +1,4 @@
-"""``fairseq.tasks.language_modeling``: ``fairseq-eval-lm`` says how many tokens its score covers."""
+"""``fairseq.tasks.language_modeling``: ``fairseq-eval-lm`` says what its score covers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def eval_lm_dataloader(
     context_window: int = 0,
     **options: Any,
 ) -> Any:
-    """Count the tokens that the score covers, and reject blocks if the model was trained on single sentences.
+    """Say how many tokens the score covers and whether it is given gold parses, and reject blocks if the model was
+    trained on single sentences.
 
     ``fairseq-eval-lm`` does not look up in the checkpoint how the training data was divided, and by default divides
     data into blocks. In training on sentences, stacks began empty in every sentence; in a block they hold symbols of
@@ -58,11 +59,14 @@ def eval_lm_dataloader(
         raise UserError(f"--shard-id {shard_id} of --num-shards {num_shards}: there are too few batches for this shard")
     num_scored = int(dataset.sizes[indices].sum(dtype=np.int64))
     num_tokens = _num_tokens(dataset)
+    remarks = []
     if num_scored < num_tokens:
         shard = f"shard {shard_id} of {num_shards}" if num_shards > 1 else ""
         shortened = "" if self.args.shorten_method == "none" else f"--shorten-method {self.args.shorten_method}"
-        reasons = [f"scored {num_scored:,} of {num_tokens:,} tokens", left_out.text, shard, shortened]
-        left_out.text = ", ".join(filter(None, reasons))
+        remarks += [f"scored {num_scored:,} of {num_tokens:,} tokens", left_out.text, shard, shortened]
+    if getattr(self, "reads_tapes", False):
+        remarks += ["each word given gold parses (fairseq-stack evaluate-pushdown needs none)"]
+    left_out.text = ", ".join(filter(None, remarks))
     return epoch_itr.next_epoch_itr(shuffle=False)
 
 

@@ -50,10 +50,12 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
     Attributes:
         has_tapes: tells models that batches may have tapes.
         has_parses: whether the data have parses.
+        reads_tapes: whether the model that was built last reads them.
     """
 
     has_tapes = True
     has_parses = True
+    reads_tapes = False
 
     def __init__(
         self,
@@ -88,6 +90,7 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
                 "--task pushdown_language_modeling: expected --arch pushdown_transformer_lm, stack_transformer_lm or "
                 f"stack_lstm_lm, or one of their presets, got a {type(model).__name__}"
             )
+        self.reads_tapes = self.has_parses and getattr(getattr(model.decoder, "network", None), "reads_tape", False)
         return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:

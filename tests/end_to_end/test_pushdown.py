@@ -36,6 +36,8 @@ def test_scores_of_words_with_gold_tapes(treebank: Path, pushdown_training: tupl
     path, output = pushdown_training
     scored = run("eval-lm", treebank, *PUSHDOWN[:2], "--path", path, "--gen-subset", "valid", *SCORING)
     assert scored.validation_losses() == [pytest.approx(last(output, "nll_loss"), abs=0.0011)]
+    score = next(line for line in scored.log if line.startswith("Loss (base 2)"))
+    assert score.endswith("; each word given gold parses (fairseq-stack evaluate-pushdown needs none)")
 
 
 def test_strings_without_parses(treebank: Path, pushdown_training: tuple[Path, Output]) -> None:
