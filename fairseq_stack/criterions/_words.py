@@ -54,12 +54,12 @@ def logged_sums(sample: dict[str, Any], sample_size: int, **values: Tensor) -> d
     return {name: value.sum().data for name, value in values.items()} | sizes
 
 
-def log_losses(logging_outputs: Sequence[dict[str, Any]], second: str) -> dict[str, Any]:
-    """Log ``loss``, ``nll_loss``, the second loss and ``ppl`` of all workers together; return the sums."""
+def log_losses(logging_outputs: Sequence[dict[str, Any]], *others: str) -> dict[str, Any]:
+    """Log ``loss``, ``nll_loss``, the others and ``ppl`` of all workers together; return the sums."""
     totals = {name: sum(log.get(name, 0) for log in logging_outputs) for name in logging_outputs[0]}
     size, tokens = totals["sample_size"], totals["ntokens"]
     metrics.log_scalar("loss", totals["loss"] / size / math.log(2), size, round=3)
-    for name in ("nll_loss", second):
+    for name in ("nll_loss", *others):
         metrics.log_scalar(name, totals[name] / tokens / math.log(2), tokens, round=3)
     metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
     return totals

@@ -13,15 +13,10 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 from torch import Tensor
 
+from fairseq_stack.criterions._automata import driven_automata
 from fairseq_stack.criterions._words import SummedCriterion, log_losses, logged_sums, losses_of_words
 from fairseq_stack.errors import UserError
-from fairseq_stack.modules import (
-    AutomatonStackAttention,
-    DrivenStacks,
-    StackOperation,
-    driven_stacks,
-    operation_log_probability,
-)
+from fairseq_stack.modules import DrivenStacks, StackOperation, driven_stacks, operation_log_probability
 from fairseq_stack_preprocess.trees.operations import operations
 from fairseq_stack_preprocess.trees.spans import spans_of_attachments
 
@@ -110,13 +105,8 @@ def operations_of_parses(attachments: Tensor, lengths: Tensor) -> Tensor:
 
 def _losses_of_operations(stacks: DrivenStacks, steps: Tensor, lengths: Tensor, runs: str) -> Tensor:
     """-log p(R) of each sentence, (B,), for the operations (B, n)."""
-    driven = [(stack, inputs) for stack, inputs in stacks.values() if isinstance(stack, AutomatonStackAttention)]
-    if not driven:
-        raise UserError("--criterion operation_cross_entropy needs a nondeterministic stack, such as nd-3-3-5")
     losses = torch.zeros(len(steps), dtype=torch.float64, device=steps.device)
-    for stack, inputs in driven:
-        if torch.is_grad_enabled() and not inputs.requires_grad:  # layers run without autograd and again later
-            raise UserError("--criterion operation_cross_entropy does not work with --checkpoint-activations")
+    for stack, inputs in driven_automata(stacks, "operation_cross_entropy"):
         unread = steps.size(1) - inputs.size(1)  # an LSTM does not read the beginning
         try:
             of_prefixes = operation_log_probability(stack, inputs, steps[:, unread:])

@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from fairseq.logging import metrics
 from fairseq.modules.checkpoint_activations import checkpoint_wrapper
-from torch import Tensor, nn
+from torch import nn
 
 from fairseq_stack.criterions.operation_cross_entropy import OperationCrossEntropyCriterion, operations_of_parses
 from fairseq_stack.errors import UserError
 from fairseq_stack.modules import NondeterministicStackAttention, StackLSTM, operation_log_probability
+from tests.criterions.stack_models import EOS, PAD, TARGET, TASK, TOKENS, Model
 from tests.helpers import assert_normwise_close
 
-PAD, EOS = 1, 2
-TOKENS = torch.tensor([[EOS, 5, 3, 4, 6], [EOS, 6, PAD, PAD, PAD], [EOS, 3, 4, PAD, PAD]])
-TARGET = torch.tensor([[5, 3, 4, 6, EOS], [6, EOS, PAD, PAD, PAD], [3, 4, EOS, PAD, PAD]])
 ATTACHMENTS = torch.tensor([[1, 1, 3, 2, 0], [1, 0, 3, 4, 5], [1, 1, 0, 4, 5]])
 OPERATIONS = torch.tensor([[0, 0, 4, 3, 0], [0, 0, -1, -1, -1], [0, 0, 0, -1, -1]])
-
-
-class Model(nn.Module):
-    """A stack, or an LSTM with one, that drives the words; an LSTM does not read the beginning."""
-
-    def __init__(self, num_states: int = 2, *, lstm: bool = False) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(7, 8)
-        stack = NondeterministicStackAttention(8, num_states, 2, 3, output=not lstm, bias=lstm)
-        self.stack: nn.Module = StackLSTM(8, 8, [stack]) if lstm else stack
-        self.output = nn.Linear(8, 7)
-
-    def forward(self, src_tokens: Tensor) -> Tensor:
-        if not isinstance(self.stack, StackLSTM):
-            return self.output(self.stack(self.embedding(src_tokens)))
-        hidden, _ = self.stack(self.embedding(src_tokens[:, 1:]), return_state=False)
-        return self.output(nn.functional.pad(hidden, (0, 0, 1, 0)))
-
-    def get_normalized_probs(self, net_output: Tensor, log_probs: bool) -> Tensor:
-        return net_output.log_softmax(-1)
 
 
 def sample() -> dict[str, Any]:
@@ -51,8 +28,7 @@ def sample() -> dict[str, Any]:
 def criterion(
     weight: float = 1.0, sentence_avg: bool = False, runs: str = "sentence"
 ) -> OperationCrossEntropyCriterion:
-    task: Any = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD, eos=lambda: EOS))
-    return OperationCrossEntropyCriterion(task, weight, sentence_avg, runs)
+    return OperationCrossEntropyCriterion(TASK, weight, sentence_avg, runs)
 
 
 def test_operations_of_a_batch() -> None:

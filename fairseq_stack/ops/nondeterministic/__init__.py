@@ -59,6 +59,7 @@ __all__ = [
     "Transitions",
     "allowed_log_probability",
     "best_runs",
+    "log_partition",
     "nondeterministic_stack",
     "stack_contents",
     "transition_posterior",

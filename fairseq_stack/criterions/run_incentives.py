@@ -1,0 +1,103 @@
+"""``--criterion run_incentives``: the loss of words, and incentives for the runs of a nondeterministic stack.
+
+fairseq reads the types of options at run time: annotations must not be postponed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq.criterions import register_criterion
+from fairseq.dataclass import FairseqDataclass
+from omegaconf import II
+from torch import Tensor
+
+from fairseq_stack.criterions._automata import driven_automata
+from fairseq_stack.criterions._words import SummedCriterion, log_losses, logged_sums, losses_of_words
+from fairseq_stack.errors import UserError
+from fairseq_stack.modules import AutomatonStackAttention, driven_stacks
+from fairseq_stack.modules.stack_attention import at_least_float32
+from fairseq_stack.ops.nondeterministic import log_partition
+
+NAME = "run_incentives"
+
+
+@dataclass
+class RunIncentivesCriterionConfig(FairseqDataclass):
+    """The options of the loss."""
+
+    entropy_weight: float = field(
+        default=0.0, metadata={"help": "weight of the entropy of runs, which a positive weight rewards"}
+    )
+    height_weight: float = field(
+        default=0.0, metadata={"help": "weight of the loss of runs that leave symbols on the stack at the end"}
+    )
+    sentence_avg: bool = II("optimization.sentence_avg")
+
+
+@register_criterion(NAME, dataclass=RunIncentivesCriterionConfig)
+class RunIncentivesCriterion(SummedCriterion):
+    """-log p(x) - a H - b log E[exp(-h)], summed over words or sentences, with two weights a and b.
+
+    The runs R are those of a nondeterministic stack over the whole sentence, with p(R) in proportion to their weights.
+    H = -log sum_R p(R)^2 is their collision entropy (the Rényi entropy of order 2), and h the number of symbols that a
+    run leaves above the bottom. The statistics of several stacks are added up.
+
+    They are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the sum as
+    ``loss`` and, per word, ``nll_loss``, ``run_entropy`` and ``height_loss``, all to base 2; ``ppl`` is of the words.
+    """
+
+    def __init__(self, task: Any, entropy_weight: float, height_weight: float, sentence_avg: bool) -> None:
+        super().__init__(task)
+        self.entropy_weight, self.height_weight = entropy_weight, height_weight
+        self.sentence_avg = sentence_avg
+
+    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
+        """The loss, by what it is divided, and what is logged.
+
+        Raises:
+            UserError: the task is not language modeling of sentences, or the model has no nondeterministic stack of
+                unlimited memory.
+        """
+        inputs = sample["net_input"]
+        if "prev_output_tokens" in inputs or "segment" in sample:
+            raise UserError(f"--criterion {NAME} needs language modeling of single sentences")
+        with driven_stacks(model) as stacks:
+            output = model(**inputs)
+        target = sample["target"]
+        words = losses_of_words(model, output, target, self.padding_idx)
+        lengths = (inputs["src_tokens"] != self.padding_idx).sum(1)
+        entropy = height = words.new_zeros(len(words))
+        for stack, driving in driven_automata(stacks, NAME):
+            unread = words.size(1) - driving.size(1)  # an LSTM does not read the beginning
+            of_stack = _entropy_and_height(stack, driving, lengths - unread)
+            entropy, height = entropy + of_stack[0], height + of_stack[1]
+        loss = words.sum(1) - self.entropy_weight * entropy + self.height_weight * height
+        sample_size = len(target) if self.sentence_avg else sample["ntokens"]
+        logged = logged_sums(sample, sample_size, loss=loss, nll_loss=words, run_entropy=entropy, height_loss=height)
+        return loss.sum() if reduce else loss, sample_size, logged
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: Sequence[dict[str, Any]]) -> None:
+        """Log the losses of all workers together."""
+        log_losses(logging_outputs, "run_entropy", "height_loss")
+
+
+def _entropy_and_height(stack: AutomatonStackAttention, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """H = 2 log Z - log Z' and -log E[exp(-h)] = log Z - log Z'' of the runs over so many of the inputs, (B,) each.
+
+    In Z', all log weights are doubled. In Z'', those of pushes are less by 1, and those of pops greater.
+    """
+    if stack.window is not None:
+        raise UserError(f"--criterion {NAME}: expected a stack with unlimited memory, got a window of {stack.window}")
+    transitions = stack.transitions_of_sequence(at_least_float32(stack.actions(inputs)))
+    push, replace, pop = (log_weights.double() for log_weights in transitions)
+    log_partitions = log_partition(
+        torch.cat([push, 2 * push, push - 1]),
+        torch.cat([replace, 2 * replace, replace]),
+        torch.cat([pop, 2 * pop, pop + 1]),
+    )
+    is_end = torch.arange(1, inputs.size(1) + 1, device=inputs.device) == lengths[:, None]
+    of_runs, of_pairs, of_low_runs = torch.where(is_end.repeat(3, 1), log_partitions, 0).sum(1).chunk(3)
+    return 2 * of_runs - of_pairs, of_runs - of_low_runs
