@@ -40,6 +40,11 @@ class MissingPackage(ImportError, UserError):
     """A package of one of the extras is not installed, or has a version that cannot be used."""
 
 
+def reason_of(error: Exception) -> str:
+    """The first line of what an error says, or its class."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def missing_package(package: str) -> MissingPackage:
     """The error that says how to install one of :data:`HOW_TO_INSTALL`."""
     return MissingPackage(f"this needs {package}, which is not installed; {HOW_TO_INSTALL[package]}", name=package)

@@ -135,7 +135,5 @@ def _of_translations(hub: TranslationHub, sources: Sequence[Tensor], targets: Se
     pad, end = hub.tgt_dict.pad(), hub.tgt_dict.eos()
     batch = collate(samples, pad, end, left_pad_source=hub.task.cfg.left_pad_source)
     inputs = utils.apply_to_sample(lambda tensor: tensor.to(hub.device), batch["net_input"])
-    outputs = ((model, model(**inputs)) for model in hub.models)
-    each = [model.get_normalized_probs(output, log_probs=True, sample=None) for model, output in outputs]
     in_order = batch["id"].argsort().to(hub.device)  # fairseq sorts sources by length
-    return (torch.stack(each).logsumexp(0) - math.log(len(each)))[in_order]
+    return hub.mean_log_probabilities(**inputs)[in_order]

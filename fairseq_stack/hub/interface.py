@@ -21,7 +21,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from fairseq_stack.companions import companions_beside, companions_of_data
-from fairseq_stack.errors import UserError
+from fairseq_stack.errors import UserError, reason_of
 from fairseq_stack.hub.batches import batches_of_lengths, lengths_of, require_lengths
 from fairseq_stack.hub.language_model import Vocabulary
 from fairseq_stack.hub.parse_beams import has_trained_head
@@ -135,6 +135,12 @@ class Hub(GeneratorHubInterface):
             batch = dataset.collater([dataset[number] for number in numbers])
             yield utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
+    def mean_log_probabilities(self, **inputs: Tensor) -> Tensor:
+        """Those of all tokens, (B, n, V), by the mean of the models' probabilities."""
+        outputs = ((model, model(**inputs)) for model in self.models)
+        each = [model.get_normalized_probs(output, log_probs=True, sample=None) for model, output in outputs]
+        return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
+
     def _score(self, dataset: FairseqDataset, lengths: np.ndarray) -> list[Hypothesis]:
         """The hypothesis of each sample of a dataset with targets."""
         score = partial(SequenceScorer(self.tgt_dict).generate, self.models)
@@ -221,9 +227,7 @@ class LanguageModelHub(Hub):
         inputs = targets.roll(1, 1).masked_fill(padding, self.tgt_dict.pad())
         inputs[:, 0] = self.tgt_dict.eos()  # fairseq's beginning of a string
         lengths = (~padding).sum(1)
-        outputs = ((model, model(inputs, src_lengths=lengths)) for model in self.models)
-        each = [model.get_normalized_probs(output, log_probs=True, sample=None) for model, output in outputs]
-        return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
+        return self.mean_log_probabilities(src_tokens=inputs, src_lengths=lengths)
 
     def translate(self, sentences: Any, beam: int = 5, verbose: bool = False, **kwargs: Any) -> Any:
         """A language model does not translate.
@@ -299,8 +303,7 @@ def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: An
             [str(path) for path in paths], {"data": str(folder), **overrides}
         )
     except Exception as error:  # torch and fairseq raise exceptions of every kind
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{paths[0]} cannot be loaded with the data of {folder}: {reason}") from error
+        raise UserError(f"{paths[0]} cannot be loaded with the data of {folder}: {reason_of(error)}") from error
     return _kind_of(task)(cfg, task, models, companions_of_data(folder) | companions_beside(paths[0]))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from fairseq import checkpoint_utils, utils
 
 from fairseq_stack.companions import DICTIONARIES
-from fairseq_stack.errors import UserError
+from fairseq_stack.errors import UserError, reason_of
 from fairseq_stack_preprocess.layout import DATA_BIN
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt")
@@ -88,8 +88,7 @@ def import_user_dir(folder: Path) -> None:
     try:
         utils.import_user_module(Namespace(user_dir=str(folder)))
     except Exception as error:  # the package may raise exceptions of every kind
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"--user-dir {folder} cannot be imported: {reason}") from error
+        raise UserError(f"--user-dir {folder} cannot be imported: {reason_of(error)}") from error
 
 
 def import_packages(user_dir: Path | None, checkpoint: Path) -> None:

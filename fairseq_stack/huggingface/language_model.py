@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
-from fairseq_stack.errors import UserError
+from fairseq_stack.errors import UserError, reason_of
 from fairseq_stack.hub.language_model import Vocabulary
 
 WORD_MARKS = ("Ġ", "▁")
@@ -118,8 +118,9 @@ def _loaded(folder: str) -> tuple[PreTrainedTokenizerBase, Any]:
             folder, dtype=torch.float32, output_loading_info=True, **options
         )
     except Exception as error:  # transformers raises exceptions of every kind
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{folder} cannot be loaded as a causal language model of transformers: {reason}") from error
+        raise UserError(
+            f"{folder} cannot be loaded as a causal language model of transformers: {reason_of(error)}"
+        ) from error
     if info["missing_keys"]:
         raise UserError(f"{folder} lacks parameters of the model, such as {min(info['missing_keys'])}")
     return tokenizer, model
