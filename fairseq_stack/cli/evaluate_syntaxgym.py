@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.formulas import Surprisals
 from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack.evaluation.syntaxgym import (
@@ -89,10 +91,10 @@ def _measure(
     from fairseq_stack.hub.surprisals import surprisals
 
     sentences = [
-        [(number, change(part)) for number, part in parts]
+        _changed(parts, change, f"{suite.name}, item {item.number}, {condition}")
         for suite in suites
         for item in suite.items
-        for parts in sentences_of(item).values()
+        for condition, parts in sentences_of(item).items()
     ]
     of_sentences = surprisals(
         on_device(model, args),
@@ -107,12 +109,38 @@ def _measure(
         unknown = []
         for item in suite.items:
             of_item: dict[str, dict[int, float]] = {}
+            known: dict[tuple[int, ...], float] = {}
             for condition, regions in item.regions.items():
                 parts, sentence = next(pairs)
+                tokens = model.indices(model.cut(" ".join(part for _, part in parts)))
+                sentence = _equal_where_tokens_are(sentence, tokens, known)
                 of_item[condition] = dict.fromkeys(regions, 0.0) | _of_regions(parts, sentence, suite.metric)
                 unknown.append(any(word.is_unknown for word in sentence))
             items.append(of_item)
         yield suite, items, sum(unknown) / len(unknown)
+
+
+def _changed(parts: Sequence[tuple[int, str]], change: Callable[[str], str], place: str) -> Sequence[tuple[int, str]]:
+    """The regions as the model reads them; a sentence of no words would have the surprisal 0."""
+    changed = [(number, change(part)) for number, part in parts]
+    if not any(part for _, part in changed):
+        raise UserError(f"{place}: expected words, got none")
+    return changed
+
+
+def _equal_where_tokens_are(
+    words: Sequence[Word], tokens: Sequence[int], known: dict[tuple[int, ...], float]
+) -> list[Word]:
+    """The words with the surprisals that are known after the same tokens; others become known.
+
+    How a surprisal is rounded depends on what else is in a batch, and would decide between equal ones.
+    """
+    equal, read = [], 0
+    for word in words:
+        read += word.num_tokens
+        surprisal = known.setdefault((read, *tokens[:read]), word.surprisal)
+        equal.append(dataclasses.replace(word, surprisal=surprisal))
+    return equal
 
 
 def _of_regions(parts: Sequence[tuple[int, str]], words: Sequence[Word], metric: str) -> dict[int, float]:

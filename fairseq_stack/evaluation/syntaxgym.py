@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, reading_as
@@ -35,6 +36,9 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """The categories of Hu et al. (2020) and their suites; other suites have none."""
+
+Name = TypeVar("Name", int, str)
+Content = TypeVar("Content")
 
 SUM, MEAN = METRICS = ("sum", "mean")
 """How the surprisal of a region comes from those of its tokens, as the entry ``metric`` of a suite says."""
@@ -102,7 +106,7 @@ def read_suite(path: Path) -> Suite:
 
 
 def _suite(content: Any) -> Suite:
-    name, metric = content["meta"]["name"], content["meta"].get("metric", SUM)
+    name, metric = _text(content["meta"]["name"]), content["meta"].get("metric", SUM)
     if metric not in METRICS:
         raise ValueError(f"the metric must be one of {', '.join(METRICS)}, got {metric!r}")
     if not (content["predictions"] and content["items"]):
@@ -113,20 +117,41 @@ def _suite(content: Any) -> Suite:
         metric=metric,
         region_names={int(number): text for number, text in content["region_meta"].items()},
         formulas=tuple(parse(prediction["formula"]) for prediction in content["predictions"]),
-        items=tuple(Item(int(item["item_number"]), _conditions(item["conditions"])) for item in content["items"]),
+        items=_items(content["items"]),
     )
 
 
+def _items(content: Any) -> tuple[Item, ...]:
+    conditions = _by_name((_number(item["item_number"]), _conditions(item["conditions"])) for item in content)
+    return tuple(itertools.starmap(Item, conditions.items()))
+
+
 def _conditions(content: Any) -> dict[str, Mapping[int, str]]:
-    return {
-        entry["condition_name"]: {int(region["region_number"]): _text(region["content"]) for region in entry["regions"]}
-        for entry in content
-    }
+    return _by_name((_text(entry["condition_name"]), _regions(entry["regions"])) for entry in content)
+
+
+def _regions(content: Any) -> Mapping[int, str]:
+    return _by_name((_number(region["region_number"]), _text(region["content"])) for region in content)
+
+
+def _by_name(pairs: Iterable[tuple[Name, Content]]) -> dict[Name, Content]:
+    named: dict[Name, Content] = {}
+    for name, content in pairs:
+        if name in named:
+            raise ValueError(f"expected different items, conditions and regions, got {name!r} twice")
+        named[name] = content
+    return named
 
 
 def _text(content: Any) -> str:
     if not isinstance(content, str):
-        raise TypeError(f"a region: expected a text, got {content!r}")
+        raise TypeError(f"expected a text, got {content!r}")
+    return content
+
+
+def _number(content: Any) -> int:
+    if not isinstance(content, int):
+        raise TypeError(f"expected a whole number, got {content!r}")
     return content
 
 

@@ -58,14 +58,19 @@ def test_blimp(
     assert f"|text:penn+lowercase+without-punctuation|end:{end}|" in result.signature
 
 
-def test_equal_tokens_are_a_tie_whatever_rounding_does(
-    language_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Surprisals that are rounded differently in each sentence."""
+
     def rounded(*arguments: Any, **options: Any) -> Iterator[list[Word]]:
         for number, words in enumerate(surprisals(*arguments, **options)):
             yield [replace(word, surprisal=word.surprisal + 1e-6 * number) for word in words]
 
     monkeypatch.setattr("fairseq_stack.hub.surprisals.surprisals", rounded)
+
+
+@pytest.mark.usefixtures("rounded")
+def test_equal_tokens_are_a_tie_whatever_rounding_does(language_model: Path, tmp_path: Path) -> None:
     (tmp_path / "p.jsonl").write_text("\n".join([line("a lion", bad="a zebra"), line("a b", bad="b a")]))
     assert (
         cli.main(["evaluate-blimp", str(language_model), "--blimp", str(tmp_path), "--json", str(tmp_path / "out")])
@@ -118,6 +123,19 @@ def test_syntaxgym(
     assert "|sha:a097f55e|" not in result.signature
 
 
+@pytest.mark.usefixtures("rounded")
+def test_surprisals_after_equal_tokens_are_equal(language_model: Path, tmp_path: Path) -> None:
+    """Both regions 2 are an unknown word after the same word; the other word after it differs."""
+    predictions = [{"formula": f"({region};%a%) {sign} ({region};%b%)"} for region in (2, 3) for sign in "<>"]
+    items = [item_of(1, a=["a", "lion", "b"], b=["a", "zebra", "c"])]
+    suite_file(tmp_path / "x.json", predictions=predictions, items=items)
+    out = tmp_path / "out"
+    assert cli.main(["evaluate-syntaxgym", str(language_model), "--suites", str(tmp_path), "--json", str(out)]) == 0
+    (suite,) = SyntaxGymResult.read(out).suites
+    accuracies = [prediction.accuracy for prediction in suite.predictions]
+    assert accuracies[:2] == [0, 0] and sum(accuracies[2:]) == 1
+
+
 def test_nothing_is_left_of_a_sentence(
     language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,3 +143,7 @@ def test_nothing_is_left_of_a_sentence(
     options = ["--blimp", str(tmp_path), "--without-punctuation"]
     assert cli.main(["evaluate-blimp", str(language_model), *options]) == 2
     assert capsys.readouterr().err.endswith("error: p: the text options leave nothing of the sentence '?!'\n")
+    suite_file(tmp_path / "x.json", items=[item_of(1, a=["?", "!"], b=["a", "b"])])
+    options = ["--suites", str(tmp_path), "--without-punctuation"]
+    assert cli.main(["evaluate-syntaxgym", str(language_model), *options]) == 2
+    assert capsys.readouterr().err.endswith("error: cleft, item 1, a: expected words, got none\n")

@@ -82,7 +82,7 @@ def test_golden_formulas(path: Path) -> None:
     assert sum(map(len, CATEGORIES.values())) == 33
 
 
-def item_of(number: int, **conditions: list[str]) -> dict[str, Any]:
+def item_of(number: float, **conditions: list[str]) -> dict[str, Any]:
     """An item, with the texts of the regions of each condition."""
     return {
         "item_number": number,
@@ -135,6 +135,12 @@ def test_empty_regions_are_left_out() -> None:
             ", item 7: region 3 of the condition a, of a formula, is missing",
         ),
         ({"predictions": [{"formula": "(1;%a%)"}]}, " is not a test suite of SyntaxGym: ValueError("),
+        ({"meta": {"name": 5}}, " is not a test suite of SyntaxGym: TypeError('expected a text, got 5"),
+        ({"items": [item_of(1.5)]}, " is not a test suite of SyntaxGym: TypeError('expected a whole number, got 1.5"),
+        (
+            {"items": [item_of(1, a=["The", "cat"], b=["The", "dog"])] * 2},
+            " is not a test suite of SyntaxGym: ValueError('expected different items, conditions and regions, got 1 tw",
+        ),
         ({"items": [{"item_number": 1}]}, " is not a test suite of SyntaxGym: KeyError('conditions')"),
         ({"predictions": []}, " is not a test suite of SyntaxGym: ValueError('expected at least one prediction"),
         ({"region_meta": []}, " is not a test suite of SyntaxGym: AttributeError("),
