@@ -175,7 +175,7 @@ def _words(text: str, pieces: list[str], vocabulary: Vocabulary, number: int) ->
     """The words of a sentence, and where the first piece of each is."""
     words = text.split()
     if vocabulary.are_words(pieces):
-        return words if vocabulary.classes else pieces, list(range(len(pieces)))
+        return words if len(words) == len(pieces) else pieces, list(range(len(pieces)))
     starts = [place for place, piece in enumerate(pieces) if place == 0 or piece.startswith(vocabulary.word_mark)]
     if len(words) != len(starts):
         raise UserError(

@@ -175,6 +175,8 @@ class StackForCausalLM(StackModel):
         logits = logits[:, slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep]
         loss = None
         if labels is not None:
+            is_padding = input_ids.eq(self.config.pad_token_id) if padding is None else padding
+            labels = labels.masked_fill(pad(is_padding[:, :-1], (1, 0)), -100)  # padding predicts nothing
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
         output = CausalLMOutputWithPast(loss=loss, logits=logits, **{CACHE: cache})
         return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()

@@ -59,7 +59,9 @@ def word_tokenizer(symbols: Sequence[str], *, begins: bool, **settings: Any) -> 
     tokenizer.normalizer = normalizers.Replace(Regex("[\x1c-\x1f]"), " ")
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{end} $A" if begins else f"$A {end}", special_tokens=[(end, ids[end])]
+        single=f"{end} $A" if begins else f"$A {end}",
+        pair=f"{end} $A $B:1" if begins else f"$A $B:1 {end}:1",
+        special_tokens=[(end, ids[end])],
     )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=_INPUTS, **settings)
 

@@ -143,6 +143,23 @@ def test_padding_after_a_cache_is_read(model: Any) -> None:
     assert torch.equal(actual.logits, expected.logits)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@torch.no_grad()
+def test_the_loss_is_of_what_texts_predict(model: Any, side: str) -> None:
+    """Padding before a text predicts nothing, with a mask and without."""
+    network, texts = model.model(), texts_for(model.hub, 8, 10)
+    inputs = model.tokenizer()(texts, padding=True, padding_side=side, return_tensors="pt")
+    labels = inputs.input_ids.masked_fill(inputs.attention_mask.eq(0), -100)
+    nats = number = 0.0
+    for text in texts:
+        ids = model.tokenizer()(text, return_tensors="pt").input_ids
+        nats -= float(network(ids).logits[0, :-1].log_softmax(1).gather(1, ids[0, 1:, None]).sum())
+        number += ids.size(1) - 1
+    for mask in (inputs.attention_mask, None):
+        loss = network(inputs.input_ids, attention_mask=mask, labels=labels).loss
+        assert float(loss) == pytest.approx(nats / number, rel=1e-5)
+
+
 def test_low_precision(model: Any) -> None:
     inputs = model.tokenizer()(texts_for(model.hub, 8, 10), padding=True, return_tensors="pt")
     labels = inputs.input_ids.masked_fill(inputs.attention_mask.eq(0), -100)

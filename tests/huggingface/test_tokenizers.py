@@ -53,6 +53,8 @@ def test_words(pieces: list[tuple[str, str]], beginning: str) -> None:
     expected = indices(dictionary, text)
     assert word_tokenizer(dictionary.symbols, begins=True)(text).input_ids == [END, *expected]
     assert word_tokenizer(dictionary.symbols, begins=False)(text).input_ids == [*expected, END]
+    assert word_tokenizer(dictionary.symbols, begins=True)(text, text).input_ids == [END, *expected, *expected]
+    assert word_tokenizer(dictionary.symbols, begins=False)(text, text).input_ids == [*expected, *expected, END]
 
 
 TEXTS = [

@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--title", metavar="TEXT", default="", help="message of a picture, above its panels; $ begins a formula"
     )
-    add_number(parser, "--runs", "number of best runs or parses (default: 1)", least=1, metavar="K")
+    add_number(parser, "--runs", "number of best runs or parses (default: 1)", least=1, most=100, metavar="K")
     parser.add_argument(
         "--least",
         metavar="P",

@@ -85,7 +85,8 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, Restarts]:
         first, other = firsts.setdefault(read.collection, (path, read))
         if read.sentences != other.sentences or list(read.accuracies) != list(other.accuracies):
             raise UserError(
-                f"{first} and {path} cannot be compared: they are on different sentences of {read.collection}"
+                f"{first} and {path} cannot be compared: they are on different sentences of {read.collection}, "
+                "or count ends or surprisals differently"
             )
         collections.setdefault(read.collection, {}).setdefault(name, []).append(read)
     return collections
