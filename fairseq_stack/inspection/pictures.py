@@ -248,7 +248,7 @@ def draw_run(axes: Any, stack: InspectedAutomaton, number: int, *, with_steps: b
     draw_growing_stack(axes, cells, written, below, stack.inputs)
     name_cells(axes, [f"stack symbol {symbol}" for symbol in range(stack.size[1])])
     colour = WARNING if number == 0 and stack.shares()[0] < LEAST_SHARE else "black"
-    axes.set_title(name_of_run(stack, number), loc="left", color=colour)
+    axes.set_title(name_of_run(stack, number), loc="left", color=colour, wrap=True)
     label = "input; below the stack after it: operation and state" if below else "input"
     axes.set(xlabel=label, ylabel="height of the stack")
 
