@@ -136,7 +136,7 @@ class Hub(GeneratorHubInterface):
             yield utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def mean_log_probabilities(self, **inputs: Tensor) -> Tensor:
-        """Those of all tokens, (B, n, V), by the mean of the models' probabilities."""
+        """The log-probabilities of all tokens, (B, n, V), by the mean of the models' probabilities."""
         outputs = ((model, model(**inputs)) for model in self.models)
         each = [model.get_normalized_probs(output, log_probs=True, sample=None) for model, output in outputs]
         return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
