@@ -40,7 +40,7 @@ class RunIncentivesCriterionConfig(FairseqDataclass):
 class RunIncentivesCriterion(SummedCriterion):
     """-log p(x) - a H - b log E[exp(-h)], summed over words or sentences, with two weights a and b.
 
-    The runs R are those of a nondeterministic stack over the whole sentence, with p(R) in proportion to their weights.
+    R are the runs of a nondeterministic stack over the whole sentence, and p(R) is in proportion to their weights.
     H = -log sum_R p(R)^2 is their collision entropy (the Rényi entropy of order 2), and h the number of symbols that a
     run leaves above the bottom. The statistics of several stacks are added up.
 
@@ -87,7 +87,7 @@ class RunIncentivesCriterion(SummedCriterion):
 def _entropy_and_height(stack: AutomatonStackAttention, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """H = 2 log Z - log Z' and -log E[exp(-h)] = log Z - log Z'' of the runs over so many of the inputs, (B,) each.
 
-    In Z', all log weights are doubled. In Z'', those of pushes are less by 1, and those of pops greater.
+    In Z', all log weights are doubled. In Z'', pushes have log weights that are less by 1, and pops greater by 1.
     """
     if stack.window is not None:
         raise UserError(f"--criterion {NAME}: expected a stack with unlimited memory, got a window of {stack.window}")
