@@ -4,7 +4,7 @@
   DuSell & Chiang, 2024);
 - ``pushdown_cross_entropy``: the loss of words and of what they attach to (Murty et al., 2023, Eq. 7);
 - ``operation_cross_entropy``: the loss of words and of a nondeterministic stack's operations, by gold parses;
-- ``run_incentives``: the loss of words, with incentives for the entropy of runs and for empty stacks;
+- ``stack_incentives``: the loss of words, with incentives to use a nondeterministic stack;
 - ``classification_cross_entropy``: the loss of prompts and their labels, and how often labels are right (2023);
 - ``transduction``: the mean over strings, summed over positions, and accuracy (Hao et al., 2018).
 
@@ -20,7 +20,7 @@ from fairseq_stack.criterions import (  # noqa: E402, F401  (each registers its 
     classification_cross_entropy,
     operation_cross_entropy,
     pushdown_cross_entropy,
-    run_incentives,
+    stack_incentives,
     torch_cross_entropy,
     transduction,
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from fairseq_stack.modules import StackAttention, StatefulAttention
+from fairseq_stack.modules.stack_attention import PARAMETERS_OF_STACKS
 from fairseq_stack.ops import Op
 
 
@@ -126,4 +127,7 @@ class Layer:
         chosen = {keyword: getattr(cfg, name) for keyword, name in options.items()}
         if self.window is not None:
             chosen["window"] = self.window
-        return self.kind.build(model_size, *self.sizes, **chosen, **settings)
+        layer = self.kind.build(model_size, *self.sizes, **chosen, **settings)
+        for parameter in layer.parameters() if isinstance(layer, StackAttention) else ():
+            parameter.param_group = PARAMETERS_OF_STACKS  # type: ignore[attr-defined]
+        return layer

@@ -15,6 +15,8 @@ from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least
 from fairseq_stack.ops import ControlledStack, step_through
 
 ValueActivation = Literal["sigmoid", "tanh", "released"]
+PARAMETERS_OF_STACKS = "stack"
+"""The attribute ``param_group`` of the parameters of a model's stacks, by which fairseq's optimizers group them."""
 
 
 class StackAttention(StatefulAttention):

@@ -8,10 +8,11 @@ Settings (--config NAME=VALUE ...): languages (default: the paper's five; severa
 rate (a learning rate, or draw), limit (strings in a set, for a quick look), threads (of a training run, 1), init
 (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of at most so many
 symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (sentence or prefixes:
-nondeterministic stacks learn what to do with the short strings from parses, by these --operation-runs), entropy and
-height (on the short strings, weights of the incentives of --criterion run_incentives, such as 0.1), dropout (instead of
-the preset's) and keep (yes: the checkpoint of each epoch; no). The best run by validation is shown. Of models with an
-automaton, highest-stack.tsv says whether they reverse reversals.
+nondeterministic stacks learn what to do with the short strings from parses, by these --operation-runs), entropy,
+height, reading and noise (on the short strings, the weights and the noise of --criterion stack_incentives, such as
+0.1), stack-rate (the learning rate of stacks in proportion to the others), dropout (instead of the preset's) and keep
+(yes: the checkpoint of each epoch; no). The best run by validation is shown. Of models with an automaton,
+highest-stack.tsv says whether they reverse reversals.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no
 dropout, fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings
@@ -25,7 +26,14 @@ init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, pr
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
 ALL_KINDS = f"{DEFAULT_KINDS},lstm-sup-r,lstm-nd-r"
-OWN_SETTINGS = {"protocol", "rate", "init", "short", "supervised", "entropy", "height", "dropout", "keep"}
+INCENTIVES = {
+    "entropy": "--entropy-weight",
+    "height": "--height-weight",
+    "reading": "--reading-weight",
+    "noise": "--transition-noise",
+}
+BEGINNINGS = ["init", "short", "supervised", *INCENTIVES, "stack-rate", "dropout"]
+OWN_SETTINGS = {"protocol", "rate", "keep", *BEGINNINGS}
 PROTOCOLS = "recipe, paper or one-turn"
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10" if config.get("protocol") == "paper" else 1
 ONE_TURN = {"lstm": ("recipe", 1e-2, 10), "tf": ("paper", 3e-3, 15)}  # protocol, rate and epochs of protocol=one-turn
@@ -44,13 +52,17 @@ include: "cfl.smk"
 SHORT, EPOCHS_OF_SHORT = int(setting("short", 0)), 10
 INIT = ["--stack-init", *chosen("init", "fairseq,paper,one-turn")] if "init" in config else []
 DROPOUT = ["--dropout", setting("dropout", 0)] if "dropout" in config else []
-BEGINNING = selection("init", "short", "supervised", "entropy", "height", "dropout")
+STACK_RATE = ["--optimizer", "torch_adam", "--stack-lr-scale", config["stack-rate"]] if "stack-rate" in config else []
+BEGINNING = selection(*BEGINNINGS)
 SUPERVISED = ["--operation-runs", *chosen("supervised", "sentence,prefixes")] if "supervised" in config else []
-INCENTIVES = [x for name in ("entropy", "height") if name in config for x in (f"--{name}-weight", config[name])]
+REWARDED = [x for name, option in INCENTIVES.items() if name in config for x in (option, config[name])]
 LOSS = ["--task", "pushdown_language_modeling", "--criterion", "operation_cross_entropy"] if SUPERVISED else []
-LOSS += ["--criterion", "run_incentives"] if INCENTIVES else []
-if LOSS and not (bool(SUPERVISED) != bool(INCENTIVES) and SHORT and all("-nd" in kind for kind in KINDS)):
-    refuse("supervised, entropy, height: expected parses or incentives, short=N and kinds of tf-nd,lstm-nd,lstm-nd-r")
+LOSS += ["--criterion", "stack_incentives"] if REWARDED else []
+if LOSS and not (bool(SUPERVISED) != bool(REWARDED) and SHORT and all("-nd" in kind for kind in KINDS)):
+    refuse(
+        f"supervised, {', '.join(INCENTIVES)}: expected parses or incentives, short=N and kinds of "
+        "tf-nd,lstm-nd,lstm-nd-r"
+    )
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
@@ -99,7 +111,7 @@ def train_on_short(language, kind, seed, rate, name, begin):
     folder = f"{data}/{name}"
     rate = rate if PAPER else RECIPES[family(kind)][0]
     constant = [] if PAPER else ["--end-learning-rate", rate]
-    loss = [*LOSS, *SUPERVISED, *INCENTIVES]
+    loss = [*LOSS, *SUPERVISED, *REWARDED]
     add_training(folder, [*trained_at(rate, kind, seed), *begin, *constant, "--max-epoch", EPOCHS_OF_SHORT, *loss])
     return folder
 
@@ -112,7 +124,7 @@ for language in LANGUAGES:
             folder = f"{corpus(language, seed)}/{name}"
             if rate == "draw":
                 rate = log_uniform(draw(f"{language} {kind}", seed), 5e-4, 1e-2)
-            begin = [*model(language, kind), *INIT, *DROPOUT]
+            begin = [*model(language, kind), *INIT, *DROPOUT, *STACK_RATE]
             training = trained_at(rate, kind, seed) + begin
             if SHORT:
                 on_short = train_on_short(language, kind, seed, rate, name, begin)

@@ -19,18 +19,25 @@ TASK: Any = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD, e
 class Model(nn.Module):
     """A stack, or an LSTM with one, that drives the words; an LSTM does not read the beginning."""
 
-    def __init__(self, num_states: int = 2, *, lstm: bool = False) -> None:
+    def __init__(self, num_states: int = 2, *, lstm: bool = False, reading_in_output: bool = False) -> None:
         super().__init__()
         self.embedding = nn.Embedding(7, 8)
         stack = NondeterministicStackAttention(8, num_states, 2, 3, output=not lstm, bias=lstm)
-        self.stack: nn.Module = StackLSTM(8, 8, [stack]) if lstm else stack
-        self.output = nn.Linear(8, 7)
+        self.stack: nn.Module = StackLSTM(8, 8, [stack], reading_in_output=reading_in_output) if lstm else stack
+        self.output = nn.Linear(8 + reading_in_output * stack.reading_size, 7)
 
     def forward(self, src_tokens: Tensor) -> Tensor:
         if not isinstance(self.stack, StackLSTM):
             return self.output(self.stack(self.embedding(src_tokens)))
-        hidden, _ = self.stack(self.embedding(src_tokens[:, 1:]), return_state=False)
-        return self.output(nn.functional.pad(hidden, (0, 0, 1, 0)))
+        first = self.stack.initial_output(len(src_tokens)).unsqueeze(1)
+        others, _ = self.stack(self.embedding(src_tokens[:, 1:]), return_state=False)
+        return self.output(torch.cat([first, others], 1))
 
-    def get_normalized_probs(self, net_output: Tensor, log_probs: bool) -> Tensor:
-        return net_output.log_softmax(-1)
+    @property
+    def decoder(self) -> SimpleNamespace:
+        """As a decoder of fairseq has them."""
+        return SimpleNamespace(lstm=self.stack if isinstance(self.stack, StackLSTM) else None, output_layer=self.output)
+
+    def get_normalized_probs(self, net_output: Tensor | tuple[Tensor, None], log_probs: bool) -> Tensor:
+        logits = net_output[0] if isinstance(net_output, tuple) else net_output
+        return logits.log_softmax(-1)

@@ -1,4 +1,4 @@
-"""The criterion run_incentives: the loss of words, the entropy of runs, and what they leave on the stack."""
+"""The criterion stack_incentives: the loss of words, the entropy of runs, and what they leave on the stack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from fairseq.logging import metrics
 from torch import nn
 
-from fairseq_stack.criterions.run_incentives import RunIncentivesCriterion
+from fairseq_stack.criterions.stack_incentives import StackIncentivesCriterion
 from fairseq_stack.errors import UserError
 from fairseq_stack.modules import NondeterministicStackAttention, StackLSTM
 from tests.criterions.stack_models import EOS, PAD, TARGET, TASK, TOKENS, Model
@@ -46,7 +46,7 @@ def expected(model: Model) -> tuple[float, float, float]:
 def test_enumeration_of_all_runs(lstm: bool) -> None:
     model = Model(lstm=lstm).double()
     words, entropy, height = expected(model)
-    loss, sample_size, logged = RunIncentivesCriterion(TASK, 0.5, 2.0, False)(model, sample())
+    loss, sample_size, logged = StackIncentivesCriterion(TASK, 0.5, 2.0, False)(model, sample())
     assert sample_size == 10
     for name, value in (("nll_loss", words), ("run_entropy", entropy), ("height_loss", height)):
         assert logged[name].item() == pytest.approx(value, rel=1e-12)
@@ -56,7 +56,7 @@ def test_enumeration_of_all_runs(lstm: bool) -> None:
 def test_gradients() -> None:
     model = Model().double()
     actions = next(each for each in model.modules() if isinstance(each, NondeterministicStackAttention)).actions
-    criterion = RunIncentivesCriterion(TASK, 0.5, 2.0, False)
+    criterion = StackIncentivesCriterion(TASK, 0.5, 2.0, False)
     (gradient,) = torch.autograd.grad(criterion(model, sample())[0], actions.weight)
     direction = torch.randn_like(gradient)
     losses = []
@@ -67,13 +67,37 @@ def test_gradients() -> None:
     assert_normwise_close((losses[0] - losses[1]) / 2e-6, (gradient * direction).sum(), 1e-6)
 
 
+def test_predictions_from_readings_alone() -> None:
+    model = Model(lstm=True, reading_in_output=True)
+    losses = StackIncentivesCriterion(TASK, 0.0, 0.0, True, reading_weight=2.0)(model, sample(), reduce=False)[0]
+    words = StackIncentivesCriterion(TASK, 0.0, 0.0, True)(model, sample(), reduce=False)[0]
+    with torch.no_grad():
+        model.output.weight[:, :8] = 0  # of hidden states
+    alone = StackIncentivesCriterion(TASK, 0.0, 0.0, True)(model, sample(), reduce=False)[0]
+    assert_normwise_close(losses, words + 2 * alone, 1e-6)
+    assert not torch.allclose(words, alone)
+
+
+def test_noise() -> None:
+    """In training, each update has other log weights; gradients reach the biases, which do not change."""
+    model = Model(lstm=True)
+    criterion = StackIncentivesCriterion(TASK, 0.0, 0.0, True, transition_noise=1.0)
+    biases = {name: x.detach().clone() for name, x in model.named_parameters()}
+    losses = [criterion(model, sample())[0] for _ in range(2)]
+    assert losses[0] != losses[1]
+    losses[0].backward()
+    assert all(x.grad is not None and x.equal(biases[name]) for name, x in model.named_parameters())
+    without = StackIncentivesCriterion(TASK, 0.0, 0.0, True)(model, sample())[0]
+    assert criterion(model.eval(), sample())[0] == without
+
+
 def test_what_is_logged() -> None:
     """Of two workers, in bits per word."""
     model, batch = Model(), sample()
-    loss, size, logged = RunIncentivesCriterion(TASK, 1.0, 1.0, True)(model, batch)
+    loss, size, logged = StackIncentivesCriterion(TASK, 1.0, 1.0, True)(model, batch)
     assert size == 3 and loss.shape == ()
     with metrics.aggregate() as logged_metrics:
-        RunIncentivesCriterion.reduce_metrics([logged, logged])
+        StackIncentivesCriterion.reduce_metrics([logged, logged])
     values = logged_metrics.get_smoothed_values()
     assert values["loss"] == pytest.approx(loss.item() / 3 / math.log(2), abs=0.0006)
     assert values["run_entropy"] == pytest.approx(logged["run_entropy"].item() / 10 / math.log(2), abs=0.0006)
@@ -85,12 +109,12 @@ def test_a_sentence_without_words() -> None:
     model = Model(lstm=True)
     batch = {"net_input": {"src_tokens": torch.tensor([[EOS, 5], [EOS, PAD]])}, "ntokens": 3}
     batch["target"] = torch.tensor([[5, EOS], [EOS, PAD]])
-    losses, _, _ = RunIncentivesCriterion(TASK, 1.0, 1.0, True)(model, batch, reduce=False)
+    losses, _, _ = StackIncentivesCriterion(TASK, 1.0, 1.0, True)(model, batch, reduce=False)
     assert_normwise_close(losses[1], -model.output.bias.log_softmax(-1)[EOS], 1e-6)
 
 
 def test_errors() -> None:
-    criterion, batch = RunIncentivesCriterion(TASK, 1.0, 1.0, True), sample()
+    criterion, batch = StackIncentivesCriterion(TASK, 1.0, 1.0, True), sample()
     translated = {**batch, "net_input": {**batch["net_input"], "prev_output_tokens": TOKENS}}
     for other in (translated, {**batch, "segment": 0}):
         with pytest.raises(UserError, match="needs language modeling of single sentences"):
@@ -99,7 +123,13 @@ def test_errors() -> None:
     limited.stack = NondeterministicStackAttention(8, 2, 2, 3, window=2)
     with pytest.raises(UserError, match="expected a stack with unlimited memory, got a window of 2"):
         criterion(limited, batch)
+    for option, needed in (
+        ("reading_weight", "an LSTM with --reading-in-output"),
+        ("transition_noise", "--stack-bias"),
+    ):
+        with pytest.raises(UserError, match=f"--{option.replace('_', '-')} needs .*{needed}"):
+            StackIncentivesCriterion(TASK, 0.0, 0.0, True, **{option: 1.0})(Model(), batch)
     without = Model()
     without.stack = nn.Linear(8, 8)
-    with pytest.raises(UserError, match="run_incentives needs a nondeterministic stack, such as nd-3-3-5"):
+    with pytest.raises(UserError, match="stack_incentives needs a nondeterministic stack, such as nd-3-3-5"):
         criterion(without, batch)
