@@ -115,5 +115,5 @@ def _losses_of_operations(stacks: DrivenStacks, steps: Tensor, lengths: Tensor, 
         sizes = torch.arange(1, of_prefixes.size(1) + 1, device=steps.device)
         last = (lengths - unread)[:, None]
         counted = sizes == last if runs == "sentence" else sizes <= last
-        losses = losses - torch.where(counted, of_prefixes, 0).sum(1) / counted.sum(1)
+        losses = losses - torch.where(counted, of_prefixes, 0).sum(1) / counted.sum(1).clamp(min=1)
     return losses.to(torch.promote_types(inputs.dtype, torch.float32))

@@ -175,7 +175,10 @@ def read_valid_bound(log: Path) -> float:
         if path.is_file():
             ends = "without" if _WITHOUT_EOS in text[match.start() :] else "with"
             with reading_as("a lower bound of fairseq-stack prepare cfl", path):
-                return float(json.loads(read_text(path))["valid"][f"nats_per_token_{ends}_eos"])
+                bound = float(json.loads(read_text(path))["valid"][f"nats_per_token_{ends}_eos"])
+                if not math.isfinite(bound):
+                    raise ValueError(f"the bound is {bound}")
+                return bound
     raise UserError(f"{log}: the data that it names, {data}, has no {LOWER_BOUND_NAME} next to it")
 
 

@@ -98,8 +98,9 @@ def test_a_run_without_a_bound(tmp_path: Path) -> None:
         read_valid_bound(log)
     assert str(caught.value) == f"{log}: the data that it names, corpus/data-bin, has no lower_bound.json next to it"
     write_bound(tmp_path / "corpus")
-    (tmp_path / "corpus" / "lower_bound.json").write_text("{}")
-    with pytest.raises(UserError, match=r"corpus/lower_bound\.json is not a lower bound of .*: KeyError\('valid'\)"):
-        read_valid_bound(log)
+    for text, problem in (("{}", r"KeyError\('valid'\)"), (BOUND.replace("0.5", "NaN"), r".*the bound is nan")):
+        (tmp_path / "corpus" / "lower_bound.json").write_text(text)
+        with pytest.raises(UserError, match=rf"corpus/lower_bound\.json is not a lower bound of .*: {problem}"):
+            read_valid_bound(log)
     with pytest.raises(UserError, match="does not name its data"):
         read_valid_bound(write(tmp_path, HEAD))
