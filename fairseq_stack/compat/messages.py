@@ -45,7 +45,7 @@ KNOWN = {
     "Exception: Could not infer language pair": "the languages cannot be inferred from the file names: give "
     "--source-lang and --target-lang",
     r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*dict\.?[^/]*\.txt)'": rf"\1 is missing: {_FOLDER}, "
-    "with its dictionaries",
+    "with its dictionaries; a language model of --lm-path needs its dict.txt there",
     r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": rf"\1 does not exist: {_FOLDER}",
     "OSError: Model file not found: (.*:.*)": r"--path: \1 does not exist (only fairseq-generate and "
     "fairseq-interactive take several checkpoints)",
@@ -65,6 +65,8 @@ KNOWN = {
     "AssertionError: embed_dim must be divisible by num_heads": "the size of a model (--encoder-embed-dim, "
     "--decoder-embed-dim) must be a multiple of its attention heads (--encoder-attention-heads, "
     "--decoder-attention-heads)",
+    "KeyError: '(steps|history)'": "--print-step, --retain-iter-history: the model does not translate in iterations; "
+    "leave the option out",
     "KeyError: '(.*)'": r"--best-checkpoint-metric \1: the validation has no such metric; its line in the log has "
     "those that there are",
 }
@@ -73,6 +75,7 @@ KNOWN = {
 RAISED_BY = {
     "KeyError: None": "parse_args_and_arch",
     r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": "ls",  # fairseq looks for the languages there
+    "KeyError: '(steps|history)'": "_main",
     "KeyError: '(.*)'": "validate",
 }
 """The functions that raise those errors of which the last line is not enough to know them."""

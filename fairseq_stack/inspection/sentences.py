@@ -61,9 +61,15 @@ def _require_words(unknown: Sequence[str], hub: Hub, dictionary: Dictionary, nam
     words = ", ".join(map(repr, unknown[:MOST_NAMED])) + (", ..." if len(unknown) > MOST_NAMED else "")
     if isinstance(hub, TransductionHub):
         advice = f"expected some of {' '.join(dictionary.symbols[dictionary.nspecial :])}"
+    elif isinstance(hub, LanguageModelHub) and _reads_no_unknown(hub.cfg.model):
+        advice = f"it was trained without {dictionary.unk_word} (--compact-vocab-unk)"
     else:
         advice = f"write {dictionary.unk_word} for a word that the model does not know"
     raise UserError(f"{name} has {words}, which the dictionary of the model lacks; {advice}")
+
+
+def _reads_no_unknown(options: Any) -> bool:
+    return getattr(options, "compact_vocab", False) and not getattr(options, "compact_vocab_unk", False)
 
 
 def sentences_of_split(hub: Hub, folder: Path, split: str, first: int, count: int) -> list[Sentence]:

@@ -142,5 +142,5 @@ def _chosen(stacks: Sequence[Stack], args: argparse.Namespace) -> Sequence[Stack
     chosen = [stack for stack in stacks if args.layer in ("all", stack.layer)]
     if not chosen:
         names = ", ".join(stack.layer for stack in stacks)
-        raise UserError(f"--layer {args.layer}: expected 'all' or a stack of the model, which are {names}")
+        raise UserError(f"--layer {args.layer}: expected 'all' or one of the model's stacks: {names}")
     return chosen

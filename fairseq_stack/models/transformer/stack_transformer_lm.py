@@ -53,8 +53,6 @@ class StackTransformerLanguageModel(Pretrained, TransformerLanguageModel):
         fill_in(options, option_defaults())  # checkpoints of earlier versions lack some
         if options.character_embeddings or options.adaptive_input:
             raise UserError(f"{MODEL} has no character embeddings and no adaptive input")
-        if options.tie_adaptive_weights or options.tie_adaptive_proj:
-            raise UserError(f"--tie-adaptive-weights, --tie-adaptive-proj: {MODEL} has no adaptive input to share with")
         gpt2 = gpt2_of(options)
         decided = {} if gpt2 is None else settle_from_gpt2(options, gpt2)
         options.stack_decoder_layers = options.stack_layers

@@ -171,6 +171,8 @@ def check_options(options: Namespace) -> None:
         raise UserError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
     if options.quant_noise_pq:
         raise UserError("--quant-noise-pq: stack attention has no quantization noise")
+    if getattr(options, "tie_adaptive_weights", False) or getattr(options, "tie_adaptive_proj", False):
+        raise UserError("--tie-adaptive-weights, --tie-adaptive-proj: the model has no adaptive input to share with")
     check_at_least_one(options, *(name for name in _SIZES if hasattr(options, name)))
     check_probabilities(options, "dropout", "attention_dropout", "activation_dropout")
     if options.stack_positions == "interleaved":

@@ -18,12 +18,15 @@ def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | 
     """The sizes of log weights.
 
     Raises:
-        ValueError: if the shape, dtype, layout or device of a tensor is wrong, or the window is not positive.
+        ValueError: if the shape, dtype, layout or device of a tensor is wrong, there are no states or symbols, or the
+            window is not positive.
     """
     sizes = Sizes()
     sizes.check("push", push, "B n Q S Q S")
     sizes.check("replace", replace, "B n Q S Q S")
     sizes.check("pop", pop, "B n Q S Q")
+    if not (sizes["Q"] and sizes["S"]):
+        raise ValueError(f"pop: expected at least one state and one symbol, got shape {tuple(pop.shape)}")
     if window is not None and window < 1:
         raise ValueError(f"window: expected at least 1, got {window}")
     return sizes

@@ -43,8 +43,8 @@ def stack_contents(
     """What may lie on the stack after n steps: the edges of a weighted finite automaton.
 
     The paths from the node (-1, 0, 0) to the nodes of step n are the possible contents, from the bottom to the top, and
-    the product of the weights on a path is the weight of all runs that lead there. For what lies on the stack after t
-    steps, pass the log weights of these steps.
+    the product of the weights on a path is the weight of all runs that lead there, up to one factor for all paths. For
+    what lies on the stack after t steps, pass the log weights of these steps.
 
     Args:
         push: log weights as for ``nondeterministic_stack``, (B, n, Q, S, Q, S).

@@ -42,20 +42,36 @@ class GrammarDistribution:
         return self._table.lengths(least, greatest)
 
     def sample(self, length: int, rng: random.Random) -> Word:
-        """A string of a length that strings have."""
+        """A string of a length.
+
+        Raises:
+            ValueError: no string has the length, or it is greater than the maximum.
+        """
+        self._require_at_most_greatest(length)
+        if not self.lengths(length, length):
+            raise ValueError(f"length: no string has the length {length}")
         return self._sampler.sample(length, rng)
 
     def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:
         """For each string its position in ``strings`` and log p(string | its length) in nats, in any order; -inf for
-        strings that are not in the language."""
+        strings that are not in the language.
+
+        Raises:
+            ValueError: a string is longer than the maximum.
+        """
         positions: defaultdict[int, list[int]] = defaultdict(list)
         for i, string in enumerate(strings):
             positions[len(string)].append(i)
+        self._require_at_most_greatest(max(positions, default=0))
         for length, group in sorted(positions.items()):
             log_of_length = log_of(self._table.probability[self._table.grammar.start, length])
             values = string_probabilities(self._table, [strings[i] for i in group])
             for i, value in zip(group, values, strict=True):
                 yield i, float(log_of(value) - log_of_length) if value.fraction > 0 else -math.inf
+
+    def _require_at_most_greatest(self, length: int) -> None:
+        if length > self._table.greatest:
+            raise ValueError(f"length: expected at most {self._table.greatest}, the maximum length, got {length}")
 
 
 class UniformDistribution:
@@ -78,8 +94,9 @@ class UniformDistribution:
     def sample(self, length: int, rng: random.Random) -> Word:
         """See :class:`GrammarDistribution`."""
         symbols = self._transform.symbols
-        content = self._transform.content_length(length)
-        assert content is not None
+        content = self._transform.content_length(length) if length > 0 else None
+        if content is None:
+            raise ValueError(f"length: no string has the length {length}")
         w = tuple(symbols[int(rng.random() * len(symbols))] for _ in range(content))
         return self._transform.string(w)
 

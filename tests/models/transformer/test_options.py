@@ -33,6 +33,7 @@ def test_layers_to_keep_are_those_of_the_list(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(("flags", "message"), [
     (["--output-bias", "--adaptive-softmax-cutoff=3"], "--output-bias and --adaptive-softmax-cutoff"),
+    (["--tie-adaptive-weights"], "--tie-adaptive-weights, .* the model has no adaptive input to share with"),
     (["--quant-noise-pq=0.1"], "--quant-noise-pq: stack attention has no quantization noise"),
     (["--stack-layers=3xsup-2", "--stack-depth-limit=0"], "^--stack-depth-limit: expected at least 1, got 0$"),
     (["--stack-layers=2xsdpa,strat-2", "--stack-depth-limit=5"], "expected a layer of the kind sup, got sdpa,sdpa,str"),

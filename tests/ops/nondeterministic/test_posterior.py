@@ -162,6 +162,8 @@ def test_mistakes() -> None:
         transition_posterior(push, replace, pop[:, :2])
     with pytest.raises(ValueError, match="window: expected at least 1, got 0"):
         transition_posterior(push, replace, pop, window=0)
+    with pytest.raises(ValueError, match="pop: expected at least one state and one symbol, got shape"):
+        transition_posterior(push[:, :, :, :0, :, :0], replace[:, :, :, :0, :, :0], pop[:, :, :, :0])
     with pytest.raises(ValueError, match="backend must be one of"):
         transition_posterior(push, replace, pop, backend="fast")
 

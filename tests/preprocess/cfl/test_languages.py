@@ -99,6 +99,23 @@ def test_uniform_samples_follow_the_exact_probabilities() -> None:
     assert_chi_square(counts, {(*w, *"#####", *w): 1 / 32 for w in itertools.product("01", repeat=5)})
 
 
+@pytest.mark.parametrize("name", ["unmarked-reversal", "count-3"])
+def test_lengths_without_strings(name: str) -> None:
+    distribution, rng = make(name), random.Random(0)
+    for length in (0, 100 if name == "count-3" else 99):
+        with pytest.raises(ValueError, match=f"length: no string has the length {length}"):
+            distribution.sample(length, rng)
+
+
+def test_lengths_above_the_maximum() -> None:
+    distribution = make("unmarked-reversal")
+    too_long = ("0",) * 102
+    with pytest.raises(ValueError, match="length: expected at most 100, the maximum length, got 102"):
+        distribution.sample(102, random.Random(0))
+    with pytest.raises(ValueError, match="length: expected at most 100, the maximum length, got 102"):
+        list(distribution.log_probabilities([too_long]))
+
+
 def test_symbols_and_brackets_of_other_numbers() -> None:
     assert make("marked-reversal", symbol_types=4).vocabulary == ["0", "1", "2", "3", "#"]
     assert make("unmarked-copy-different-alphabets", symbol_types=3).vocabulary == list("012345")
