@@ -22,7 +22,7 @@ from fairseq_stack.plots.style import figure, styles_of
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs/results/cfl_2024/unmarked-reversal"
 MODELS = {"LSTM": "lstm", "LSTM+Sup": "lstm-sup", "LSTM+Nd": "lstm-nd"}
-NEAR = 0.005  # nats per symbol above the bound
+NEAR = 0.01  # nats per symbol above the bound
 W = ["0", "1", "1", "0", "0", "1", "1", "0", "1", "0", "1", "1", "1", "0", "1", "1", "1", "1", "1", "0"]
 
 
@@ -39,8 +39,8 @@ def draw_curves(axes: Any) -> None:
     validated = [
         CFLResult.read(path).overall.difference.value for path in RESULTS.glob("lstm-nd-seed-*-paper/valid.json")
     ]
-    reached = sum(difference <= NEAR for difference in validated)
-    axes.set_title(f"$ww^R$: LSTM+Nd reaches\nthe bound in {reached} of {len(validated)} runs", loc="left")
+    near = sum(difference <= NEAR for difference in validated)
+    axes.set_title(f"$ww^R$: LSTM+Nd comes near\nthe bound in {near} of {len(validated)} runs", loc="left")
     axes.legend(
         facecolor="white", framealpha=1, edgecolor="none", fontsize=8, loc="upper center"
     )  # on the shaded lengths
