@@ -178,7 +178,7 @@ def test_mistakes(
         ("--text a --output w.txt", "expected a name that ends with one of .json, .pdf,"),
         ("--text a --translation a", "and no translation"),
         ("--text a --title b --output w.json", "--title has no effect: w.json is not a picture"),
-        ("--text a --layer x", "expected 'all' or a stack of the"),
+        ("--text a --layer x", "expected 'all' or one of the model's stacks"),
         ("--text a --after a", "--after: not an option for weights of one sentence in .png; leave it out"),
         ("--text a --by input --sentences 2", "--sentences, --by: not an option for weights of one"),
         ("--text a --show operations --runs 2", "--runs: not an option for operations of one sentence"),
