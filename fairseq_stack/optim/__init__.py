@@ -4,8 +4,9 @@
 validation_plateau`` lowers the learning rate when validations stop improving, wherever in an epoch they are. Both are
 as in the papers' experiments. Each is one file; a new one is imported here.
 
-This package imports only :mod:`fairseq_stack.compat`, which must change fairseq before anything is registered, and
-which tells a schedule of each validation (``validate`` in ``compat/fairseq_cli_train.py``).
+This package imports :mod:`fairseq_stack.compat`, which must change fairseq before anything is registered, and which
+tells a schedule of each validation (``validate`` in ``compat/fairseq_cli_train.py``), and the name of the parameters of
+stacks from :mod:`fairseq_stack.modules`.
 """
 
 from fairseq_stack import compat
