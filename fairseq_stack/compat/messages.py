@@ -39,6 +39,8 @@ KNOWN = {
     "language model: give --task language_modeling",
     "AssertionError: (Optimizer|Criterion) does not match": "the checkpoint in --save-dir was trained with another "
     "--optimizer, --criterion or precision; choose another --save-dir, use the same options, or give --reset-optimizer",
+    "ValueError: loaded state dict has a different number of parameter groups": "the checkpoint in --save-dir was "
+    "trained with another --stack-lr-scale; choose another --save-dir, use the same scale, or give --reset-optimizer",
     r"ValueError: Unsupported optimizer: (\w+)": r"--memory-efficient-fp16: \1 does not work with it; leave it out, or "
     "use --optimizer adam",
     r"ValueError: (--share-all-embeddings requires .*)": r"\1",

@@ -88,6 +88,9 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
     [
         (AssertionError("--sampling-topp requires --sampling"), "--sampling-topp requires --sampling"),
         (OSError("Model file not found: a.pt"), "--path: a.pt does not exist"),
+        (ValueError("loaded state dict has a different number of parameter groups"), "the checkpoint in --save-dir was "
+         "trained with another --stack-lr-scale; choose another --save-dir, use the same scale, or give "
+         "--reset-optimizer"),
         (OSError("Model file not found: a.pt:b.pt"), "--path: a.pt:b.pt does not exist (only fairseq-generate and "
          "fairseq-interactive take several checkpoints)"),
     ],
