@@ -54,8 +54,8 @@ class StackIncentivesCriterion(SummedCriterion):
     run leaves above the bottom. The statistics of several stacks are added up. p_r are the predictions of the output
     layer from the stack readings alone, with zeros in place of the hidden states.
 
-    In training, normal noise is added to the log weights of transitions by their biases: for each transition one number
-    per update.
+    In training, words are predicted with normal noise on the log weights of transitions, by their biases: for each
+    transition one number per update. H and h are without noise.
 
     The losses are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the
     sum as ``loss`` and, per word, ``nll_loss``, ``run_entropy``, ``height_loss`` and ``reading_loss``, all to base 2;

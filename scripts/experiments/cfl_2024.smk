@@ -18,7 +18,7 @@ protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 
 dropout, fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings
 (a fifth of the updates in an epoch) and a rate of 1e-2, and for LSTMs, which need more updates, the paper's batches of
 10 and 5e-3. On ww^R (unmarked-reversal), LSTM+Nd reached the lower bound with protocol=paper rate=5e-3, for two of
-three seeds, but not with the recipe.
+ten seeds, but not with the recipe.
 
 protocol=one-turn is how all ten seeds of LSTM+Nd and of Tf+Nd found the middle of ww^R: short for
 init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, protocol=paper rate=3e-3 epochs=15.

@@ -83,7 +83,7 @@ def test_targets_without_the_end() -> None:
 
 
 def test_a_sentence_without_words() -> None:
-    """An LSTM reads nothing of it, so there is no operation to learn."""
+    """An LSTM reads nothing of it: the stack takes no step."""
     batch = {"net_input": {"src_tokens": torch.tensor([[EOS, 5], [EOS, PAD]])}, "ntokens": 3}
     batch |= {"target": torch.tensor([[5, EOS], [EOS, PAD]]), "attachments": torch.tensor([[1, 0], [0, 3]])}
     assert criterion()(Model(lstm=True), batch)[0].isfinite()

@@ -87,8 +87,15 @@ def test_noise() -> None:
     assert losses[0] != losses[1]
     losses[0].backward()
     assert all(x.grad is not None and x.equal(biases[name]) for name, x in model.named_parameters())
-    without = StackIncentivesCriterion(TASK, 0.0, 0.0, True)(model, sample())[0]
-    assert criterion(model.eval(), sample())[0] == without
+    noiseless = StackIncentivesCriterion(TASK, 0.0, 0.0, True)
+    assert criterion(model.eval(), sample())[0] == noiseless(model, sample())[0]
+    torch.manual_seed(0)
+    noisy = StackIncentivesCriterion(TASK, 0.0, 0.0, True, transition_noise=0.5)(model.train(), sample())[0]
+    actions = next(each for each in model.modules() if isinstance(each, NondeterministicStackAttention)).actions
+    torch.manual_seed(0)
+    with torch.no_grad():
+        actions.bias.add_(0.5 * torch.randn_like(actions.bias))
+    assert noisy == noiseless(model, sample())[0]
 
 
 def test_what_is_logged() -> None:

@@ -18,8 +18,8 @@ def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | 
     """The sizes of log weights.
 
     Raises:
-        ValueError: if the shape, dtype, layout or device of a tensor is wrong, there are no states or symbols, or the
-            window is not positive.
+        ValueError: if the shape, dtype, layout or device of a tensor is wrong, or the number of states, the number
+            of symbols or the window is not positive.
     """
     sizes = Sizes()
     sizes.check("push", push, "B n Q S Q S")
