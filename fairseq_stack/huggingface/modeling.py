@@ -155,7 +155,7 @@ class StackForCausalLM(StackModel):
 
         Args:
             input_ids: tokens (B, n); the first one of a text is ``</s>``.
-            attention_mask: (B, n), or (B, m + n) for m tokens in the cache: 0 at padding, which may be on either side.
+            attention_mask: (B, n), or (B, m + n) for m tokens in the cache: 0 at padding, which may be anywhere.
             past_key_values: what was read before the tokens; its name up to transformers 5.23.
             cache: the same, under its name from 5.24 on.
             labels: (B, n), the tokens again, with -100 where no loss is wanted.

@@ -53,7 +53,7 @@ class StackTransformerForConditionalGeneration(StackModel):
 
         Args:
             input_ids: the tokens of the source (B, m), which end in ``</s>``.
-            attention_mask: (B, m), 0 at padding, which may be on either side (default: where the encoder found it).
+            attention_mask: (B, m), 0 at padding, which may be anywhere (default: where the encoder found it).
             decoder_input_ids: the tokens of the translation (B, n), which begin with ``</s>`` (default: the labels,
                 shifted to the right).
             decoder_attention_mask: (B, n), or (B, k + n) for k tokens in the cache.

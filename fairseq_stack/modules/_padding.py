@@ -1,19 +1,28 @@
-"""Padding on the left, moved to the right: there it comes after all symbols, and a recurrence need not know of it."""
+"""Padding, wherever it is, moved behind the symbols: there a recurrence need not know of it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 
-def num_left(padding: Tensor) -> Tensor:
-    """How many symbols of padding each row begins with, (B,), for a mask (B, n) that is true at padding."""
-    return padding.long().cumprod(1).sum(1)
+def padding_last(read: Callable[[Tensor], Tensor], inputs: Tensor, padding: Tensor) -> Tensor:
+    """The outputs, (B, n, d), of a causal map that reads the symbols of each row first, and then its padding.
+
+    Args:
+        read: maps inputs of the same shape to outputs (B, n, d).
+        inputs: (B, n, ...).
+        padding: (B, n), true at padding.
+    """
+    order = padding.byte().argsort(dim=1, stable=True)
+    return _columns(read(_columns(inputs, order)), order.argsort(1))
 
 
-def rotate(inputs: Tensor, shifts: Tensor) -> Tensor:
-    """Rotate row b of ``inputs`` (B, n, ...) to the left by ``shifts[b]``."""
-    batch_size, length = inputs.shape[:2]
-    steps = torch.arange(length, device=inputs.device)
-    sources = (steps + shifts.unsqueeze(1)) % length
-    return inputs.gather(1, sources.view(batch_size, length, *[1] * (inputs.dim() - 2)).expand_as(inputs))
+def _columns(inputs: Tensor, order: Tensor) -> Tensor:
+    """The columns ``order[b]`` of row b of ``inputs`` (B, n, ...), for each b. Much faster than ``gather``."""
+    batch_size, length = order.shape
+    rows = torch.arange(batch_size, device=order.device).unsqueeze(1)
+    chosen = (rows * length + order).flatten()
+    return inputs.flatten(0, 1).index_select(0, chosen).unflatten(0, order.shape)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.modules._padding import num_left, rotate
+from fairseq_stack.modules._padding import padding_last
 from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.ops import computation_dtype
@@ -41,8 +41,8 @@ class StatefulAttention(nn.Module, ABC):
 
         Args:
             inputs: (B, n, d_model).
-            padding_mask: (B, n), true at padding, on the left or on the right. The sublayer does not see it, and the
-                outputs there are 0. None if there is none.
+            padding_mask: (B, n), true at padding, wherever it is. The sublayer does not see it, and the outputs there
+                are 0. None if there is none.
 
         Raises:
             ValueError: the inputs or the mask have another shape.
@@ -53,10 +53,7 @@ class StatefulAttention(nn.Module, ABC):
         check_shape("padding_mask", padding_mask, *inputs.shape[:2])
         # Padding does not affect outputs, but the gradients of weights add 0 times an input that may be NaN.
         inputs = inputs.masked_fill(padding_mask.unsqueeze(-1), 0)
-        # On the right, padding comes too late to matter.
-        lefts = num_left(padding_mask)
-        outputs = rotate(self._outputs(rotate(inputs, lefts)), -lefts)
-        return outputs.masked_fill(padding_mask.unsqueeze(-1), 0)
+        return padding_last(self._outputs, inputs, padding_mask).masked_fill(padding_mask.unsqueeze(-1), 0)
 
     @abstractmethod
     def _outputs(self, inputs: Tensor) -> Tensor:

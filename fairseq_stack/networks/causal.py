@@ -25,7 +25,7 @@ class CausalLM(nn.Module):
 
         Args:
             tokens: (B, n), of which the first one is that with which sequences begin.
-            padding_mask: (B, n), true at padding, on either side (default: where tokens are ``padding_idx``).
+            padding_mask: (B, n), true at padding, wherever it is (default: where tokens are ``padding_idx``).
 
         Raises:
             ValueError: the mask has another shape, or a sequence is longer than the model can read.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from fairseq_stack.kinds import parse_stacks
 from fairseq_stack.modules import StackLSTM, StackLSTMState
-from fairseq_stack.modules._padding import num_left, rotate
+from fairseq_stack.modules._padding import padding_last
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.networks.causal import CausalLM
 from fairseq_stack.networks.initialization import initialize_lstm
@@ -37,17 +37,19 @@ class ReadsSequences:
     dropout_in: nn.Module
     first: int | None
 
-    def read(self, tokens: Tensor, lefts: Tensor | None) -> Tensor:
+    def read(self, tokens: Tensor, padding: Tensor | None) -> Tensor:
         """The output of the LSTM before each symbol that is to be predicted, (B, n, output_size).
 
         Args:
             tokens: (B, n), from the beginning of sequences.
-            lefts: how many symbols of padding each row begins with, (B,); or None.
+            padding: (B, n), true at padding, which is not read; or None, if no symbol follows padding.
         """
-        if lefts is None:
-            return self.begin(tokens, return_state=False)[0]
-        features, _ = self.begin(rotate(tokens, lefts), return_state=False)
-        return rotate(features, -lefts)
+        if padding is None:
+            return self._outputs(tokens)
+        return padding_last(self._outputs, tokens, padding)
+
+    def _outputs(self, tokens: Tensor) -> Tensor:
+        return self.begin(tokens, return_state=False)[0]
 
     def begin(self, tokens: Tensor, *, return_state: bool) -> tuple[Tensor, StackLSTMState | None]:
         """The same without padding, and the state after the tokens, or None if it is not wanted.
@@ -127,7 +129,7 @@ class LSTMDecoder(ReadsSequences, nn.Module):
             return self.dropout_out(features), after
         if padding is not None:
             tokens = tokens.masked_fill(padding, self.padding_idx)
-        features = self.read(tokens, None if padding is None else num_left(padding))
+        features = self.read(tokens, padding)
         return self.dropout_out(features), Unread(tokens.clone(), padding)
 
     def _step(self, tokens: Tensor, state: StackLSTMState | _Beginning) -> tuple[Tensor, Any]:

@@ -79,7 +79,7 @@ class StackTransformer(nn.Module):
         Args:
             source: (B, m).
             target: (B, n).
-            source_padding_mask: (B, m), true at padding, on either side (default: where tokens are ``padding_idx``).
+            source_padding_mask: (B, m), true at padding, wherever it is (default: where tokens are ``padding_idx``).
             target_padding_mask: (B, n), likewise.
 
         Raises:

@@ -174,12 +174,12 @@ class KindContract:
         for row in range(3):
             assert_normwise_close(sublayer(inputs[row : row + 1]), together[row : row + 1], 1e-12)
 
-    @pytest.mark.parametrize("side", ["left", "right"])
-    def test_what_is_at_padding_changes_nothing(self, side: str) -> None:
+    @pytest.mark.parametrize("where", ["left", "right", "within"])
+    def test_what_is_at_padding_changes_nothing(self, where: str) -> None:
         """No output elsewhere, and no gradient of a parameter; outputs at padding are 0."""
         padding = torch.zeros(3, 9, dtype=torch.bool)
         padding[0, :4] = padding[1, :1] = True
-        padding = padding if side == "left" else padding.flip(1)
+        padding = {"left": padding, "right": padding.flip(1), "within": padding.roll(2, 1)}[where]
         sublayer = self.build()
         inputs = torch.randn(3, 9, SIZE, dtype=torch.float64)
 

@@ -105,13 +105,17 @@ def test_pieces_equal_the_whole(name: str) -> None:
 @torch.no_grad()
 @each_model
 def test_padding_within_a_sequence(name: str) -> None:
-    """On the right of a prompt, and in the middle of what follows it: tokens after it continue the sequence."""
+    """On the right of a prompt, and in the middle of what follows it: tokens after it continue the sequence.
+
+    It is the same whether tokens come in pieces or at once.
+    """
     model = MODELS[name]()
     dense = batch(6, 6, 6, left=True)
     columns = torch.tensor([[0, 1, 2, 4, 6, 7, 8], [0, 1, 4, 5, 6, 7, 8], [0, 1, 2, 3, 4, 5, 8]])
     tokens = torch.full((3, 9), PAD).scatter(1, columns, dense)
     pieces, _ = in_pieces(model, tokens, 4, 7, 9)
-    assert_normwise_close(pieces[tokens.ne(PAD)].view(3, 7, -1), model(dense), 1e-11)
+    for outputs in (pieces, model(tokens)):
+        assert_normwise_close(outputs[tokens.ne(PAD)].view(3, 7, -1), model(dense), 1e-11)
 
 
 @torch.no_grad()

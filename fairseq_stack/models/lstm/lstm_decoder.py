@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from fairseq_stack.models.incremental import IncrementalState, ReadsAhead, RecurrentDecoder
 from fairseq_stack.modules import StackLSTM, StackLSTMState
-from fairseq_stack.modules._padding import num_left
 from fairseq_stack.networks.lstm import ReadsSequences
 
 
@@ -55,7 +54,7 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
         """The output of the LSTM before each symbol that is to be predicted.
 
         Args:
-            prev_output_tokens: (B, n), with padding on either side.
+            prev_output_tokens: (B, n), with padding anywhere.
             encoder_out: always None, because the model has no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
             state: if given, the sequences continue from here: every token, including the first, is read. Padding may
@@ -76,7 +75,8 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
             features, extra["state"] = self.lstm(self.embed(prev_output_tokens), state)
         else:
             padding = prev_output_tokens.eq(self.padding_idx)
-            features = self.read(prev_output_tokens, num_left(padding) if padding[:, :1].any() else None)
+            precedes_a_symbol = (padding[:, :-1] & ~padding[:, 1:]).any()
+            features = self.read(prev_output_tokens, padding if precedes_a_symbol else None)
         return self.dropout_out(features), extra
 
     def output_layer(self, features: Tensor, **kwargs: Any) -> Tensor:
