@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import sys
 
+USER_ERROR = 2
+"""Exit code after a mistake of the user."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of a shell."""
+
 INSTALL_FAIRSEQ = (
     "fairseq needs Python 3.11, 3.12 or 3.13"
     if sys.version_info >= (3, 14)

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from fairseq_stack_preprocess.errors import PrepareError
 
 from .. import __version__
-from ..errors import HOW_TO_INSTALL, UserError, missing_package
-from .arguments import USER_ERROR, Parser, add_subcommand, in_one_line
+from ..errors import HOW_TO_INSTALL, INTERRUPTED, USER_ERROR, UserError, missing_package
+from .arguments import Parser, add_subcommand, in_one_line
 
 PROGRAM = "fairseq-stack"
 
@@ -55,8 +55,6 @@ SUBCOMMANDS = (
 
 _OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory")
 """In PyTorch's errors."""
-
-INTERRUPTED = 130
 
 OUTPUT_CLOSED = 141
 """The exit code that a shell reports for a program that SIGPIPE ends, as ``| head`` does."""

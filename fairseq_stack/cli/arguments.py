@@ -6,13 +6,11 @@ import argparse
 from types import ModuleType
 from typing import Any, NoReturn
 
+from fairseq_stack.errors import USER_ERROR
 from fairseq_stack_preprocess.errors import require_at_least, require_at_most
 
 GREATEST_BEAM = 10_000
 """The maximum number of parses kept for a sentence."""
-
-USER_ERROR = 2
-"""Exit code after a mistake of the user."""
 
 
 def in_one_line(message: str) -> str:

@@ -12,16 +12,10 @@ from types import TracebackType
 from typing import Any
 
 from fairseq_stack.compat.replacing import sets
-from fairseq_stack.errors import UserError
+from fairseq_stack.errors import INTERRUPTED, USER_ERROR, UserError
 
 FULL_TRACEBACK = "FAIRSEQ_STACK_TRACEBACK"
 """The environment variable that restores the traceback."""
-
-USER_ERROR = 2
-"""Exit code after a mistake of the user."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as of a shell."""
 
 _OURS = f"{UserError.__module__}.{UserError.__qualname__}: "
 

@@ -33,9 +33,8 @@ class PushdownCrossEntropyCriterionConfig(FairseqDataclass):
     attachment_softmax: SOFTMAXES = field(  # type: ignore[valid-type]
         default="legal",
         metadata={
-            "help": "the set over which attachment probabilities sum to 1: legal attachments, or all words up to the "
-            "next, as in "
-            "the code of Murty et al. 2023"
+            "help": "the set over which attachment probabilities sum to 1 in training: legal attachments, or all words "
+            "up to the next, as in the code of Murty et al. 2023; parsing and scoring always use the legal ones"
         },
     )
     sentence_avg: bool = II("optimization.sentence_avg")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fairseq_stack.errors import HOW_TO_INSTALL, UserError, missing_package
+from fairseq_stack.errors import HOW_TO_INSTALL, USER_ERROR, UserError, missing_package
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
 
 def _fail(error: UserError) -> int:
     print(f"error: {error}", file=sys.stderr)
-    return 2
+    return USER_ERROR
 
 
 if __name__ == "__main__":

@@ -40,9 +40,8 @@ class Kind:
 
     Attributes:
         name: its name in layer lists, in lower-case letters.
-        title: its description in tables.
+        title: its description in messages.
         sizes: the numbers that follow the name in a layer list, joined by ``-``.
-        cost: the leading term of the time for a sequence of n symbols, in n and the letters of the sizes.
         build: makes the sublayer from d_model, the sizes and ``options``. If ``recurrent``, it takes the keywords
             ``output`` and ``bias`` of :class:`~fairseq_stack.modules.StackAttention` as well, with which it makes the
             stack of a recurrent controller, and if ``limited_memory``, the keyword ``window``. None for attention
@@ -62,7 +61,6 @@ class Kind:
     name: str
     title: str
     sizes: tuple[Size, ...]
-    cost: str
     build: Callable[..., StatefulAttention] | None = None
     recurrent: bool = True
     options: Mapping[str, str] = field(default_factory=dict)

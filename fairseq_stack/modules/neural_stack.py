@@ -251,19 +251,16 @@ class BufferedNeuralStack(Controller):
 
     num_strengths = 4
 
-    def forward(
-        self, x: Tensor, *, steps: int | None = None, length: int | None = None, reading: str = "dequeue-first"
-    ) -> tuple[Tensor, Step]:
+    def forward(self, x: Tensor, *, steps: int | None = None, reading: str = "dequeue-first") -> tuple[Tensor, Step]:
         """All steps.
 
         Args:
             x: (B, n, k).
             steps: T (default: n).
-            length: the number of outputs (default: n).
             reading: of the output buffer, ``"dequeue-first"`` or ``"read-first"``: see ``ops.output_buffer``.
 
         Returns:
-            The logits (B, length, output size), and what is computed in each of T steps.
+            The logits (B, n, output size), and what is computed in each of T steps.
 
         Raises:
             ValueError: if the shape of ``x`` is wrong, there are fewer steps than inputs, or there is no such reading.
@@ -271,8 +268,7 @@ class BufferedNeuralStack(Controller):
         steps = self._check(x, steps)
         every = self._all_steps(x, steps) or self.each_step(x, steps)
         assert every.output_push is not None
-        length = x.size(1) if length is None else length
-        return output_buffer(every.output_push, every.output, length, reading=reading), every
+        return output_buffer(every.output_push, every.output, x.size(1), reading=reading), every
 
     def each_step(self, x: Tensor, steps: int) -> Step:
         """T steps, one by one; arguments as for :meth:`forward`."""

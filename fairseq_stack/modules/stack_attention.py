@@ -132,11 +132,7 @@ class StackAttention(StatefulAttention):
         return self.arguments(*self._projected(inputs))
 
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
-        """The arguments of the kind's op, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m).
-
-        Raises:
-            NotImplementedError: the kind does not say, and cannot be measured.
-        """
+        """As :meth:`arguments_of`, for ``W_a x_t``, (B, n, d_a), and v_t, (B, n, m)."""
         raise NotImplementedError(f"{type(self).__name__} does not name the arguments of its op")
 
     def controlled(self) -> ControlledStack | None:

@@ -57,7 +57,11 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("normalisation, filters and sample")
-    _add_choice(group, "--normalization", NORMALIZATIONS, "Unicode normal form of the text")
+    group.add_argument(
+        "--normalization",
+        choices=NORMALIZATIONS,
+        help=f"Unicode normal form of the text (default: {_default('--normalization')})",
+    )
     _add_switch(group, "--moses", "also normalise punctuation, as Moses does (sacremoses)")
     _add_value(
         group, "--max-ratio", float, "X", "drop training pairs whose lengths in characters differ by a larger factor"
@@ -91,10 +95,6 @@ def _default(flag: str) -> str:
 
 def _add_value(group: Any, flag: str, kind: type, metavar: str, meaning: str) -> None:
     group.add_argument(flag, type=kind, metavar=metavar, help=f"{meaning} (default: {_default(flag)})")
-
-
-def _add_choice(group: Any, flag: str, choices: tuple[str, ...], meaning: str) -> None:
-    group.add_argument(flag, choices=choices, help=f"{meaning} (default: {_default(flag)})")
 
 
 def _add_switch(group: Any, flag: str, meaning: str) -> None:

@@ -24,7 +24,7 @@ from .state import StackTapeState, illegal_attachment
 __all__ = ["StackTapeState", "legal_attachments", "roots_of_sentences", "stack_tape"]
 
 
-def stack_tape(attachments: Tensor, *, max_depth: int | None = None) -> Tensor:
+def stack_tape(attachments: Tensor) -> Tensor:
     """The tapes W_0, ..., W_{T-1} (Algorithm 1 of Murty et al., 2023), all at once.
 
     W_t[j] is the number of reductions that token j has taken part in after token t, the number of nodes above it:
@@ -33,19 +33,15 @@ def stack_tape(attachments: Tensor, *, max_depth: int | None = None) -> Tensor:
 
     Args:
         attachments: r_0, ..., r_{T-1}, a LongTensor (B, T).
-        max_depth: larger depths become this depth. With 1, the tape says only whether a token has been reduced.
 
     Returns:
         The tapes, a LongTensor (B, T, T), of which row t is W_t; zero above the diagonal.
 
     Raises:
-        ValueError: ``attachments`` is not such a tensor, an attachment is illegal, or ``max_depth`` is below 1.
+        ValueError: ``attachments`` is not such a tensor, or an attachment is illegal.
     """
-    if max_depth is not None and max_depth < 1:
-        raise ValueError(f"max_depth: expected at least 1, got {max_depth}")
     _check_attachments(attachments)
-    tape = stack_tape_pytorch(attachments)
-    return tape if max_depth is None else tape.clamp(max=max_depth)
+    return stack_tape_pytorch(attachments)
 
 
 def legal_attachments(attachments: Tensor, ends: Tensor | None = None) -> Tensor:

@@ -9,7 +9,6 @@ LATCH = Kind(
     name="latch",
     title="latch attention",
     sizes=SUPERPOSITION.sizes,
-    cost="n M",
     build=LatchAttention,
     options={"value_activation": "stack_value_activation"},
     op=OP,

@@ -49,8 +49,6 @@ def check_tape(attachments: Sequence[int]) -> None:
     batch = torch.tensor([attachments])
     tape = stack_tape(batch)
     assert torch.equal(tape[0], padded(stack_tape_reference(attachments)))
-    for limit in (1, 3):
-        assert torch.equal(stack_tape(batch, max_depth=limit), tape.clamp(max=limit))
     check_steps(batch, tape)
 
 
@@ -184,7 +182,6 @@ def test_illegal_steps(attached: int) -> None:
     ("call", "problem"),
     [
         (lambda: stack_tape(torch.zeros(2, 3)), r"attachments: expected a LongTensor of shape \(B, T\), got .*float32"),
-        (lambda: stack_tape(torch.tensor([[0]]), max_depth=0), "max_depth: expected at least 1, got 0"),
         (
             lambda: legal_attachments(torch.tensor([[0, 1]]), torch.tensor([[True]])),
             r"ends: expected a BoolTensor of shape \(1, 2\) like attachments, got shape \(1, 1\) of torch.bool",
