@@ -31,10 +31,12 @@ KNOWN = {
     # omegaconf: the options of language models refer to one of their task
     "InterpolationKeyError: Interpolation key 'task.tokens_per_sample' not found": "this is the architecture of a "
     "language model: give --task language_modeling",
-    "AssertionError: (Optimizer|Criterion) does not match": "the checkpoint in --save-dir was trained with another "
-    "--optimizer, --criterion or precision; choose another --save-dir, use the same options, or give --reset-optimizer",
-    "ValueError: loaded state dict has a different number of parameter groups": "the checkpoint in --save-dir was "
-    "trained with another --stack-lr-scale; choose another --save-dir, use the same scale, or give --reset-optimizer",
+    "AssertionError: (Optimizer|Criterion) does not match": "the checkpoint that training continues from was trained "
+    "with another --optimizer, --criterion or precision; use the same options, give --reset-optimizer, or choose "
+    "another --save-dir and no --restore-file",
+    "ValueError: loaded state dict has a different number of parameter groups": "the checkpoint that training "
+    "continues from was trained with another --stack-lr-scale; use the same scale, give --reset-optimizer, or choose "
+    "another --save-dir and no --restore-file",
     r"ValueError: Unsupported optimizer: (\w+)": r"--memory-efficient-fp16: \1 does not work with it; leave it out, or "
     "use --optimizer adam",
     r"ValueError: (--share-all-embeddings requires .*)": r"\1",
@@ -51,7 +53,10 @@ KNOWN = {
     "AssertionError: (--replace-unk requires a raw text dataset)": r"\1",
     "ValueError: DiverseBeamSearch requires --beam to be divisible by the number of groups": "--diverse-beam-groups: "
     "expected a divisor of --beam",
-    "ValueError: (--finetune-from-model .* does not exist)": r"\1",
+    r"ValueError: (--finetune-from-model (.* does not exist|can not be set together with .*|and --restore-file "
+    r"\(non-default value\) can not be specified together))": r"\1",
+    "JSONDecodeError: (.*)": """--eval-bleu-args, --eval-bleu-detok-args: expected JSON, such as '{"beam": 4}': \\1""",
+    "TypeError: 'NoneType' object is not iterable": "--constraints: only fairseq-interactive reads constraints",
     r"FileNotFoundError: Dataset not found: (\S+) \((.*?)(?:/\1)?\)$": r"\2 has no split \1",
     "ValueError: (buffer is smaller than requested size|offset must be non-negative and no greater than buffer)": (
         "a file of the binarised data (.idx or .bin) ends early: binarise the data again"
@@ -71,6 +76,7 @@ KNOWN = {
 RAISED_BY = {
     "KeyError: None": "parse_args_and_arch",
     r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": "ls",  # fairseq looks for the languages there
+    "TypeError: 'NoneType' object is not iterable": "init_constraints",
     "KeyError: '(steps|history)'": "_main",
     "KeyError: '(.*)'": "validate",
 }

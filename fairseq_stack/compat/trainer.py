@@ -32,8 +32,7 @@ _DERIVED = ("bleu", "ppl", "f1", "matthews", "pearson")
 
 @replaces("fairseq.trainer:Trainer.__init__")
 def init(original: Any, self: Any, cfg: Any, task: Any, model: Any, criterion: Any, *args: Any, **kwargs: Any) -> None:
-    """Reject ``--bf16``, ``--fp16`` without a GPU, exact metrics that are rounded, and an adaptive softmax without its
-    criterion; keep freed memory.
+    """Reject ``--bf16``, ``--fp16`` without a GPU and exact metrics that are rounded; keep freed memory.
 
     They fail later, some after an epoch. Sentences are counted from here on.
 
@@ -42,7 +41,6 @@ def init(original: Any, self: Any, cfg: Any, task: Any, model: Any, criterion: A
     Unnecessary with a fairseq that checks its options, and a PyTorch that keeps its memory.
     """
     _check_precision(cfg.common)
-    _check_criterion(model, criterion)
     metric = cfg.checkpoint.best_checkpoint_metric
     if cfg.checkpoint.get(EXACT, False) and metric in _DERIVED:
         raise UserError(
@@ -63,14 +61,6 @@ def _check_precision(common: Any) -> None:
     on_cpu = common.cpu or not torch.cuda.is_available()
     if on_cpu and common.fp16 and not common.memory_efficient_fp16:
         raise UserError("--fp16 needs a GPU; on a CPU leave it out to train in float32")
-
-
-def _check_criterion(model: Any, criterion: Any) -> None:
-    from fairseq.criterions.adaptive_loss import AdaptiveLoss
-
-    is_adaptive = getattr(getattr(model, "decoder", None), "adaptive_softmax", None) is not None
-    if is_adaptive and not isinstance(criterion, AdaptiveLoss):
-        raise UserError("--adaptive-softmax-cutoff: expected --criterion adaptive_loss")
 
 
 def _keep_freed_memory() -> None:

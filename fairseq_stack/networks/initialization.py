@@ -97,6 +97,6 @@ def _draw_uniform(model: nn.Module, scale: float) -> None:
 
 def _draw_output(decoder: Any) -> None:
     """Draw the output layer, unless it has the table of the embeddings."""
-    output = decoder.output_projection  # None with an adaptive softmax
-    if output is not None and output.weight is not getattr(decoder.embed_tokens, "weight", None):
+    output = decoder.output_projection
+    if output.weight is not getattr(decoder.embed_tokens, "weight", None):
         draw_linear(output)

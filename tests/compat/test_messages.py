@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from json import JSONDecodeError
 
 import pytest
 from torch._utils import ExceptionWrapper
@@ -88,9 +89,14 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
     [
         (AssertionError("--sampling-topp requires --sampling"), "--sampling-topp requires --sampling"),
         (OSError("Model file not found: a.pt"), "--path: a.pt does not exist"),
-        (ValueError("loaded state dict has a different number of parameter groups"), "the checkpoint in --save-dir was "
-         "trained with another --stack-lr-scale; choose another --save-dir, use the same scale, or give "
-         "--reset-optimizer"),
+        (ValueError("loaded state dict has a different number of parameter groups"), "the checkpoint that training "
+         "continues from was trained with another --stack-lr-scale; use the same scale, give --reset-optimizer, or "
+         "choose another --save-dir and no --restore-file"),
+        (ValueError("--finetune-from-model and --restore-file (non-default value) can not be specified together: {..."),
+         "--finetune-from-model and --restore-file (non-default value) can not be specified together"),
+        (JSONDecodeError("Expecting property name enclosed in double quotes", "{beam:2}", 1), "--eval-bleu-args, "
+         "--eval-bleu-detok-args: expected JSON, such as '{\"beam\": 4}': Expecting property name enclosed in double "
+         "quotes: line 1 column 2 (char 1)"),
         (OSError("Model file not found: a.pt:b.pt"), "--path: a.pt:b.pt does not exist (only fairseq-generate and "
          "fairseq-interactive take several checkpoints)"),
     ],

@@ -36,9 +36,8 @@ def assert_refused(message: str, command: str, *arguments: Any, save_dir: Path |
 MODELS = {"translation": TRANSLATION, "language_modeling": LANGUAGE_MODEL}
 MISTAKES: list[tuple[str, list[Any], str]] = [
     ("language_modeling", ["--adaptive-input"], "no character embeddings and no adaptive input"),
-    ("language_modeling", ["--adaptive-softmax-cutoff", "4,7"], "--adaptive-softmax-cutoff: expected --criterion adap"),
+    ("language_modeling", ["--adaptive-softmax-cutoff", "4,7"], "--adaptive-softmax-cutoff: stack transformers have"),
     ("translation", ["--stack-decoder-layers", "sup"], "--stack-decoder-layers: layer list 'sup': "),
-    ("translation", ["--compact-vocab", "--adaptive-softmax-cutoff", "4,6"], "--compact-vocab and --adaptive-softmax"),
     ("translation", ["--compact-vocab", "--share-all-embeddings", "--merge-src-tgt-embed"], "--merge-src-tgt-embed"),
     ("translation", ["--compact-vocab", "--encoder-embed-path", "x"], "--compact-vocab and --encoder-embed-path"),
     ("translation", ["--stack-positions", "interleaved", "--encoder-learned-pos"], "--stack-positions interleaved and"),

@@ -131,7 +131,10 @@ GENERATION = [
         "--beam 300 --batch-size 1", "--score-reference",
         "--batch-size 1000", "--max-tokens 1000000", "--temperature 1e-3 --lenpen -1 --unkpen inf",
     ], quick=1),
-    *refused("generate", TRANSLATE, [("--print-step", "--retain-iter-history: the model does not translate in iter")]),
+    *refused("generate", TRANSLATE, [
+        ("--print-step", "--retain-iter-history: the model does not translate in iter"),
+        ("--constraints", "--constraints: only fairseq-interactive reads constraints"),
+    ]),
     *refused("validate", VALIDATE, [("--path {mt_model}", "the batch size is missing: give --max-tokens")], 1),
     *refused("validate", "fairseq-validate {mt} {plugin} --path {mt_model} --max-tokens 400",
              [("", "the task is missing: give --task, such as")], quick=1),

@@ -100,13 +100,6 @@ class StackTransformerDecoder(ReadsAhead, TransformerDecoderBase):
             layer.self_attn(inputs, key=inputs, value=inputs, incremental_state=state)
         return features
 
-    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> dict[str, Any]:
-        """As fairseq's, which takes an adaptive softmax for a missing projection."""
-        state_dict = super().upgrade_state_dict_named(state_dict, name)
-        if self.adaptive_softmax is not None:
-            state_dict.pop(f"{name}.output_projection.weight", None)
-        return state_dict
-
     def reorder_incremental_state_scripting(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
         super().reorder_incremental_state_scripting(incremental_state, new_order)
         for loop in range(1, self.num_loops):

@@ -34,9 +34,9 @@ from fairseq_stack.models.shared_options import (
 POSITIONS = ChoiceEnum(["fairseq", "interleaved"])
 INITIALIZATIONS = ChoiceEnum(["fairseq", "paper", "one-turn"])
 NOT_IN_PLAIN_NETWORKS = (
-    "adaptive_input", "adaptive_softmax_cutoff", "base_layers", "cross_self_attention", "decoder_xformers_att_config",
+    "adaptive_input", "base_layers", "cross_self_attention", "decoder_xformers_att_config",
     "encoder_xformers_att_config", "quant_noise_pq", "quant_noise_scalar", "scale_attn", "scale_fc", "scale_heads",
-    "scale_resids", "tie_adaptive_weights",
+    "scale_resids",
 )  # fmt: skip
 """The options of fairseq that change what is computed and that plain networks do not have."""
 
@@ -167,12 +167,14 @@ def settle_layers(options: Namespace, name: str, side: str, model: str) -> tuple
 
 def check_options(options: Namespace) -> None:
     """Raise UserError if options cannot be combined."""
-    if options.output_bias and options.adaptive_softmax_cutoff:
-        raise UserError("--output-bias and --adaptive-softmax-cutoff cannot be combined")
+    for name in ("adaptive_softmax_cutoff", "tie_adaptive_weights", "tie_adaptive_proj"):
+        if getattr(options, name, None):
+            raise UserError(
+                f"{flag(name)}: stack transformers have no adaptive softmax; fairseq's loss for it takes a word of "
+                "each tail cluster for padding"
+            )
     if options.quant_noise_pq:
         raise UserError("--quant-noise-pq: stack attention has no quantization noise")
-    if getattr(options, "tie_adaptive_weights", False) or getattr(options, "tie_adaptive_proj", False):
-        raise UserError("--tie-adaptive-weights, --tie-adaptive-proj: the model has no adaptive input to share with")
     check_at_least_one(options, *(name for name in _SIZES if hasattr(options, name)))
     check_probabilities(options, "dropout", "attention_dropout", "activation_dropout")
     if options.stack_positions == "interleaved":
@@ -186,8 +188,7 @@ def check_options(options: Namespace) -> None:
     check_compact_vocabulary(options)
     if not options.compact_vocab:
         return
-    for name in ("adaptive_softmax_cutoff", "merge_src_tgt_embed", "base_layers", "encoder_embed_path",
-                 "decoder_embed_path", "adaptive_input"):  # fmt: skip
+    for name in ("merge_src_tgt_embed", "base_layers", "encoder_embed_path", "decoder_embed_path", "adaptive_input"):
         if getattr(options, name, None):
             raise UserError(f"--compact-vocab and {flag(name)} cannot be combined")
 

@@ -32,8 +32,7 @@ def test_layers_to_keep_are_those_of_the_list(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    (["--output-bias", "--adaptive-softmax-cutoff=3"], "--output-bias and --adaptive-softmax-cutoff"),
-    (["--tie-adaptive-weights"], "--tie-adaptive-weights, .* the model has no adaptive input to share with"),
+    (["--tie-adaptive-weights"], "^--tie-adaptive-weights: stack transformers have no adaptive softmax"),
     (["--quant-noise-pq=0.1"], "--quant-noise-pq: stack attention has no quantization noise"),
     (["--stack-layers=3xsup-2", "--stack-depth-limit=0"], "^--stack-depth-limit: expected at least 1, got 0$"),
     (["--stack-layers=2xsdpa,strat-2", "--stack-depth-limit=5"], "expected a layer of the kind sup, got sdpa,sdpa,str"),
@@ -54,15 +53,3 @@ def test_cross_self_attention_has_no_stack() -> None:
     flags = "--stack-decoder-layers=sdpa,sup-3", "--cross-self-attention", "--no-cross-attention"
     with pytest.raises(ValueError, match=r"^--cross-self-attention: expected layers of sdpa, got --stack-"):
         build_translation_model("stack_transformer_tf_small", DICTIONARY, *flags)
-
-
-def test_an_adaptive_softmax_with_shared_embeddings() -> None:
-    flags = "--share-decoder-input-output-embed", "--adaptive-softmax-cutoff=4,6"
-    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
-    assert model.load_state_dict(model.state_dict(), strict=True).missing_keys == []
-
-
-def test_the_papers_initialisation_with_an_adaptive_softmax() -> None:
-    flags = "--stack-init=paper", "--adaptive-softmax-cutoff=4,6"
-    model = build_language_model("stack_transformer_lm", DICTIONARY, *SMALL, *flags)
-    assert model.decoder.adaptive_softmax is not None
