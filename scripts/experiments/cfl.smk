@@ -9,11 +9,13 @@ for all.
 import json
 
 CONTEXT_FREE = "marked-reversal,unmarked-reversal,padded-reversal,dyck,hardest-cfl"
-ALL_LANGUAGES = (
-    f"{CONTEXT_FREE},count-3,marked-copy,unmarked-copy,marked-reverse-and-copy,unmarked-reverse-and-copy,"
-    "count-and-copy,unmarked-copy-different-alphabets"
+NOT_CONTEXT_FREE = (
+    "count-3,marked-copy,unmarked-copy,marked-reverse-and-copy,unmarked-reverse-and-copy,count-and-copy,"
+    "unmarked-copy-different-alphabets"
 )
-LANGUAGES_OF_THREE_STATES = ("padded-reversal", "hardest-cfl")  # the paper's automata have two for the others
+ALL_LANGUAGES = f"{CONTEXT_FREE},{NOT_CONTEXT_FREE}"
+# The papers' automata have two states for the others.
+LANGUAGES_OF_THREE_STATES = ("padded-reversal", "hardest-cfl", *NOT_CONTEXT_FREE.split(","))
 OWN_SETTINGS = {"languages", "kinds", "seeds", "epochs", "limit", "threads", *OWN_SETTINGS}
 
 
