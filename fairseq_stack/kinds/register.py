@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -139,8 +140,10 @@ def register(kind: Kind) -> None:
     """Let layer lists name a kind.
 
     Raises:
-        ValueError: its name is taken.
+        ValueError: its name is taken, or not of lower-case letters alone, as layer lists need it.
     """
+    if not re.fullmatch("[a-z]+", kind.name):
+        raise ValueError(f"the name of a kind of layer: expected lower-case letters, got {kind.name!r}")
     if kind.name in _KINDS:
         raise ValueError(f"another kind of layer already has the name {kind.name!r}")
     _KINDS[kind.name] = kind

@@ -168,9 +168,13 @@ def test_commands_know_a_kind_of_a_package(server: Server, corpora: Corpora, pac
     assert inspect("--user-dir", str(moved)).last_line == f"fairseq-stack: error: {message}"
 
 
-def test_a_name_that_is_taken() -> None:
-    with pytest.raises(ValueError, match="another kind of layer already has the name 'strat'"):
-        register(replace(STRATIFICATION, title="another"))
+@pytest.mark.parametrize(("name", "problem"), [
+    ("strat", "another kind of layer already has the name 'strat'"),
+    ("my-stack", "expected lower-case letters, got 'my-stack'"),
+])  # fmt: skip
+def test_names_that_cannot_be_registered(name: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        register(replace(STRATIFICATION, name=name))
 
 
 def test_a_kind_that_a_model_cannot_have(monkeypatch: pytest.MonkeyPatch) -> None:
