@@ -147,6 +147,6 @@ def figure(
 
 def _set_title(drawn: Any, title: str) -> None:
     try:
-        drawn.suptitle(title).get_window_extent()  # which reads its formulas
+        drawn.suptitle(title, wrap=True).get_window_extent()  # which reads its formulas
     except ValueError as error:
         raise UserError(f"title {title!r}: {str(error).strip().splitlines()[-1]}") from error

@@ -47,6 +47,13 @@ def test_curves_and_weights(tmp_path: Path) -> None:
         assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
 
 
+def test_a_long_title_is_broken_into_lines(tmp_path: Path) -> None:
+    with figure(tmp_path / "a.png", 1, 1, (4, 2), title="a title of many words " * 5) as panels:
+        drawn = panels[0, 0].figure
+    title = drawn._suptitle.get_window_extent()
+    assert title.x0 >= 0 and title.x1 <= drawn.bbox.width and title.y1 <= drawn.bbox.height
+
+
 def test_an_error_while_drawing_leaves_nothing(tmp_path: Path) -> None:
     before = pyplot.get_fignums()
     with pytest.raises(ZeroDivisionError), figure(tmp_path / "a.png", 1, 1, (2, 2)):
