@@ -55,7 +55,6 @@ KNOWN = {
     "expected a divisor of --beam",
     r"ValueError: (--finetune-from-model (.* does not exist|can not be set together with .*|and --restore-file "
     r"\(non-default value\) can not be specified together))": r"\1",
-    "JSONDecodeError: (.*)": """--eval-bleu-args, --eval-bleu-detok-args: expected JSON, such as '{"beam": 4}': \\1""",
     "TypeError: 'NoneType' object is not iterable": "--constraints: only fairseq-interactive reads constraints",
     r"FileNotFoundError: Dataset not found: (\S+) \((.*?)(?:/\1)?\)$": r"\2 has no split \1",
     "ValueError: (buffer is smaller than requested size|offset must be non-negative and no greater than buffer)": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from json import JSONDecodeError
 
 import pytest
 from torch._utils import ExceptionWrapper
@@ -94,9 +93,6 @@ def test_error_of_a_process_that_torch_has_spawned() -> None:
          "choose another --save-dir and no --restore-file"),
         (ValueError("--finetune-from-model and --restore-file (non-default value) can not be specified together: {..."),
          "--finetune-from-model and --restore-file (non-default value) can not be specified together"),
-        (JSONDecodeError("Expecting property name enclosed in double quotes", "{beam:2}", 1), "--eval-bleu-args, "
-         "--eval-bleu-detok-args: expected JSON, such as '{\"beam\": 4}': Expecting property name enclosed in double "
-         "quotes: line 1 column 2 (char 1)"),
         (OSError("Model file not found: a.pt:b.pt"), "--path: a.pt:b.pt does not exist (only fairseq-generate and "
          "fairseq-interactive take several checkpoints)"),
     ],

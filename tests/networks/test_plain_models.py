@@ -20,7 +20,7 @@ from tests.models.building import (
     build_translation_model,
     make_dictionary,
 )
-from tests.networks.agreement import assert_same_logits, batch, randomized
+from tests.networks.agreement import PAD, assert_same_logits, batch, randomized
 
 Options = dict[str, Any]
 
@@ -151,8 +151,10 @@ LSTMS: list[list[Options]] = [
 def test_lstms(options: Options) -> None:
     model = build_language_model("stack_lstm_lm", DICTIONARY, **{"decoder_hidden_size": 10} | options)
     plain = plain_model(randomized(model, 3.0))
-    for left in (False, True):
-        assert_same_logits(plain, model, batch(6, 0, 3, left=left))
+    right = batch(6, 0, 3, left=False)
+    within = torch.cat([right[:, :2], torch.full((3, 1), PAD), right[:, 2:]], 1)
+    for tokens in (right, within, batch(6, 0, 3, left=True)):
+        assert_same_logits(plain, model, tokens)
 
 
 @torch.no_grad()
