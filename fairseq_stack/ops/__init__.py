@@ -19,8 +19,8 @@ kernels of ``_triton/``, and ``state.py`` takes one step at a time for decoding.
 where a stack has them and they were built, otherwise PyTorch; on GPUs Triton, where it works, otherwise PyTorch.
 
 What the folders share: ``_arguments.py`` (checks), ``_operators.py`` and ``_transforms.py`` (hand-written gradients for
-autograd and torch.func), ``_undefined.py`` (NaN that stays in its place), ``_item_state.py`` and ``_item_steps.py``
-(steps of items with strengths).
+autograd and torch.func), ``_undefined.py`` (NaN that stays in its place), ``_item_state.py`` (steps of items with
+strengths).
 
 To change an equation, change ``reference.py`` first. The tests of every stack (``tests/ops/test_every_stack.py``) then
 name each backend and each state that differs from it.

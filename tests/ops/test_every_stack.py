@@ -37,7 +37,7 @@ def test_golden_values_and_gradients(path: Path, way: Way, monkeypatch: pytest.M
     inputs = [torch.tensor(golden[name]).requires_grad_() for name in way.stack.names]
     readings = way.read(inputs)
     assert_normwise_close(readings, golden["readings"], 1e-9, "readings")
-    if "readings_strength_2" in golden:
+    if "readings_strength_2" in golden and not way.steps:
         with_amounts = Way(f"{way.id.removesuffix(f'-{way.name}')}-amounts", way.name, monkeypatch)
         twice = with_amounts.read([*inputs, torch.full_like(inputs[0], 2)])
         assert_normwise_close(twice, golden["readings_strength_2"], 1e-9, "readings of strength 2")

@@ -2,11 +2,10 @@
 
 ``reference.py`` pops, pushes and reads as the paper says, and is where to begin. ``pytorch.py`` has the same in closed
 form, as cumulative sums and maxima, in tiles for long sequences; it runs on CPUs and GPUs, and autograd differentiates
-it. ``state.py`` takes one step, by ``_native_step.py`` or PyTorch; what it shares with the queue is in
-``ops/_item_state.py``.
+it. ``state.py`` takes one step; what it shares with the queue is in ``ops/_item_state.py``.
 
-An equation that changes, changes in ``reference.py``, ``pytorch.py: _tile``, ``state.py: _advance``,
-``_native/src/stratification_step.h`` and ``_native/src/controller_memory.h``.
+An equation that changes, changes in ``reference.py``, ``pytorch.py: _tile``, ``state.py: _after`` and
+``_native/src/controller_memory.h``.
 """
 
 from __future__ import annotations

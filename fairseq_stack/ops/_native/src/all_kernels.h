@@ -32,7 +32,6 @@
 #include "superposition_steps.h"
 #include "superposition.h"
 #include "superposition_state.h"
-#include "stratification_step.h"
 #include "recurrent_products.h"
 #include "recurrent_superposition.h"
 #include "recurrent_automaton.h"
@@ -58,7 +57,6 @@ const struct kernels KERNELS = {
     .nd_window_backward = nd_window_backward,
     .sup_sizes = sup_sizes, .sup_forward = sup_forward, .sup_backward = sup_backward,
     .sup_step_forward = sup_step_forward, .sup_step_backward = sup_step_backward,
-    .strat_step_forward = strat_step_forward, .strat_step_backward = strat_step_backward,
     .rnn_sizes = rnn_sizes, .rnn_forward = rnn_forward, .rnn_backward = rnn_backward,
     .dropout_factors = dropout_factors,
 #if IS_DOUBLE

@@ -77,24 +77,6 @@ struct sup_step_call {
     void *action_gradients, *value_gradients, *element_gradients;
 };
 
-/* A step of the stratification stack for a batch of sequences, from `height` items to one more; arrays as above. */
-struct strat_step_call {
-    int64_t is_double, sequences, height, size;
-    int64_t settled;           /* how many items are in one array */
-    int64_t followed;          /* how many items autograd follows, v_t among them: the last */
-    const void *pops, *pushes; /* (sequences,): u_t and d_t */
-    const void *strengths;     /* H before the step, (sequences, height) */
-    const void *settled_items; /* (sequences, settled, size) */
-    const void *const *items;  /* the others, up to v_t, each (sequences, size) */
-    void *next;                /* H after the step, (sequences, height + 1) */
-    void *readings;            /* (sequences, size) */
-    uint8_t *undefined;        /* for each sequence: whether u_t, d_t or v_t is not finite */
-    /* backward: */
-    const void *reading_gradients, *next_gradients; /* or NULL */
-    void *derivatives;                              /* of the items that autograd follows, (followed, sequences, size) */
-    void *strength_gradients, *pop_gradients, *push_gradients;
-};
-
 /* What a controller's stack pushes: a function of a projection of the hidden state, or else the hidden state itself, or a
  * vector of ones. */
 enum { VALUES_SIGMOID, VALUES_EXPONENTIAL, VALUES_IDENTITY, VALUES_HIDDEN, VALUES_ONES };

@@ -202,11 +202,9 @@ void fss_sup_sizes(int instruction_set, int is_double, int n, int m, int limit, 
 CALL(sup_forward, sup, call->is_double, run, call->sequences)
 CALL(sup_backward, sup, call->is_double, run, call->sequences)
 
-/* A step of the superposition stack needs the memory of a vector for each worker, and one of stratification none. */
+/* A step needs the memory of a vector for each worker. */
 CALL(sup_step_forward, sup_step, call->is_double, run, call->sequences)
 CALL(sup_step_backward, sup_step, call->is_double, run, call->sequences)
-CALL(strat_step_forward, strat_step, call->is_double, run, call->sequences)
-CALL(strat_step_backward, strat_step, call->is_double, run, call->sequences)
 
 void fss_rnn_sizes(const struct rnn_call *call, int instruction_set, size_t sizes[3]) {
     SIZES(call->is_double, rnn_sizes, call)
@@ -226,4 +224,4 @@ CALL(ctrl_forward, ctrl, 1, run, call->sequences)
 CALL(ctrl_backward, ctrl, 1, run, call->sequences)
 
 /* Changes whenever what Python calls here does. */
-int fss_interface(void) { return 22; }
+int fss_interface(void) { return 23; }

@@ -68,7 +68,6 @@ struct kernels {
     kernel *nd_window_forward, *nd_window_backward;
     void (*sup_sizes)(int n, int m, int limit, size_t sizes[2]);
     kernel *sup_forward, *sup_backward, *sup_step_forward, *sup_step_backward;
-    kernel *strat_step_forward, *strat_step_backward;
     void (*rnn_sizes)(const struct rnn_call *call, size_t sizes[3]);
     kernel *rnn_forward, *rnn_backward;
     kernel *dropout_factors;
