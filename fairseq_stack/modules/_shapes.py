@@ -5,13 +5,6 @@ from __future__ import annotations
 from torch import Tensor
 
 
-def check_sizes(**sizes: int | None) -> None:
-    """Raise ValueError unless all sizes, by the names of their arguments, are at least 1 or None."""
-    for name, size in sizes.items():
-        if size is not None and size < 1:
-            raise ValueError(f"{name}: expected at least 1, got {size}")
-
-
 def check_shape(name: str, tensor: Tensor, *shape: int | str) -> None:
     """Raise ValueError unless a tensor has this shape, in which a letter stands for any size."""
     fits = [isinstance(axis, str) or axis == size for axis, size in zip(shape, tensor.shape, strict=False)]

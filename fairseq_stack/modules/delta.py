@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu, softplus
 
-from fairseq_stack.modules._shapes import check_shape, check_sizes
+from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
 from fairseq_stack.ops import DeltaRuleState, computation_dtype
+from fairseq_stack.ops._arguments import check_sizes
 from fairseq_stack.ops._states import BatchState, Rows
 
 _NORM_EPSILON = 1e-5

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.modules._shapes import check_sizes
 from fairseq_stack.modules.delta import DeltaAttention, DeltaState, OfHeads, Updates, as_rows
 from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.modules.stateful_attention import at_least_float32
 from fairseq_stack.ops import PointerStackState, pointer_stack
+from fairseq_stack.ops._arguments import check_sizes
 from fairseq_stack.ops.pointer import positions
 
 Reading = Literal["previous", "current"]

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from fairseq_stack.modules._shapes import check_sizes
 from fairseq_stack.modules.inspected import InspectedAutomaton, posterior_actions
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation, at_least_float32
 from fairseq_stack.ops import (
@@ -18,6 +17,7 @@ from fairseq_stack.ops import (
     best_runs,
     transition_posterior,
 )
+from fairseq_stack.ops._arguments import check_sizes
 from fairseq_stack.ops.nondeterministic import Transitions, nondeterministic_stack
 
 BottomVector = Literal["learned", "zero", "one"]

@@ -70,7 +70,8 @@ class SinusoidTable:
         """The encodings of the positions 0..length-1 and perhaps more, with dtype and device of ``like``."""
         table = self._table
         if table.dtype != like.dtype or table.device != like.device or table.size(0) < length:
-            table = self._compute(max(length, 2 * table.size(0)), self._embedding_dim).to(like)
+            size = table.size(0) if table.size(0) >= length else max(length, 2 * table.size(0))
+            table = self._compute(size, self._embedding_dim).to(like)
             self._table = table
         return table
 

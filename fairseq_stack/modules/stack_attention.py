@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
-from fairseq_stack.modules._shapes import check_shape, check_sizes
+from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.stateful_attention import StatefulAttention, at_least_float32
 from fairseq_stack.ops import ControlledStack, step_through
+from fairseq_stack.ops._arguments import check_sizes
 
 ValueActivation = Literal["sigmoid", "tanh", "released"]
 PARAMETERS_OF_STACKS = "stack"

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear, pad
 
-from fairseq_stack.modules._shapes import check_shape, check_sizes
+from fairseq_stack.modules._shapes import check_shape
 from fairseq_stack.modules.dropout import Dropout
 from fairseq_stack.modules.nondeterministic import AutomatonStackAttention
 from fairseq_stack.modules.stack_attention import StackAttention
 from fairseq_stack.ops import loop_is_compiled, stack_lstm
+from fairseq_stack.ops._arguments import check_sizes
 from fairseq_stack.ops._states import Rows
 
 NUM_GATES = {"lstm": 4, "rnn": 1}

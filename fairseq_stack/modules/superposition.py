@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from fairseq_stack.modules._shapes import check_sizes
 from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
 from fairseq_stack.ops import (
@@ -18,6 +17,7 @@ from fairseq_stack.ops import (
     computation_dtype,
     superposition_stack,
 )
+from fairseq_stack.ops._arguments import check_sizes
 from fairseq_stack.ops._transforms import is_transformed
 
 

@@ -69,6 +69,13 @@ class Sizes:
         return f"({', '.join(axes)})" + (f" with {', '.join(known)}" if known else "")
 
 
+def check_sizes(**sizes: int | None) -> None:
+    """Raise ValueError unless all sizes, by the names of their arguments, are at least 1 or None."""
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{name}: expected at least 1, got {size}")
+
+
 def check_read_strength(sizes: Sizes, read_strength: float | Tensor, shape: str) -> None:
     """Check how much of the strengths a stack or a queue is to read: a number, or a tensor of this shape.
 

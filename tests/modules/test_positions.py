@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from fairseq_stack.modules import InterleavedSinusoidalPositions
+from fairseq_stack.modules.positions import SinusoidTable, sinusoids
 from tests.helpers import assert_normwise_close
 
 PAD = 1
@@ -49,6 +50,12 @@ def test_follows_the_dtype_of_the_module_without_losing_precision() -> None:
     double = positions.double()(tokens)
     assert double.dtype == torch.float64
     assert_normwise_close(double[0, 89, 0], math.sin(89), 1e-14)
+
+
+def test_the_table_does_not_grow_where_only_the_dtype_changes() -> None:
+    table = SinusoidTable(sinusoids, 4)
+    for _ in range(3):
+        assert table.rows(5, torch.zeros(1)).shape == table.rows(5, torch.zeros(1, dtype=torch.float64)).shape == (5, 4)
 
 
 def test_a_sequence_that_is_too_long_is_an_error() -> None:

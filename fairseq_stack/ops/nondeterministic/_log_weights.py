@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes
+from .._arguments import Sizes, check_sizes
 
 EXACT_RANGE = 230.0  # Within this range of the log weights of one step, float64 is precise enough.
 LOWEST_LOG = -690.0  # its exp is still a normal number in float64
@@ -27,8 +27,7 @@ def check_transitions(push: Tensor, replace: Tensor, pop: Tensor, window: int | 
     sizes.check("pop", pop, "B n Q S Q")
     if not (sizes["Q"] and sizes["S"]):
         raise ValueError(f"pop: expected at least one state and one symbol, got shape {tuple(pop.shape)}")
-    if window is not None and window < 1:
-        raise ValueError(f"window: expected at least 1, got {window}")
+    check_sizes(window=window)
     return sizes
 
 

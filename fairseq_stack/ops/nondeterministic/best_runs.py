@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from .._arguments import check_sizes
 from ._derivations import Derivations, Part
 from ._excursions import best_parts
 from ._log_weights import check_defined, check_transitions, first_configuration
@@ -59,8 +60,7 @@ def best_runs(
     lengths = [length] * batch_size if lengths is None else list(lengths)
     if len(lengths) != batch_size or not all(0 <= steps <= length for steps in lengths):
         raise ValueError(f"lengths: expected {batch_size} numbers from 0 to {length}, got {lengths}")
-    if count < 1:
-        raise ValueError(f"count: expected at least 1, got {count}")
+    check_sizes(count=count)
     check_defined(push=push, replace=replace, pop=pop, start=start)
     all_parts = best_parts(*(x.detach() for x in (start, push, replace, pop)))
     return [_best_first(Derivations(parts, count), steps) for parts, steps in zip(all_parts, lengths, strict=True)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype, without_autocast
+from .._arguments import Sizes, check_sizes, computation_dtype, without_autocast
 from .._native import library
 from .._states import check_fits_state, check_index
 from .._transforms import is_transformed
@@ -76,14 +76,7 @@ class NondeterministicStackState:
         Raises:
             ValueError: if a size or the shape, dtype or device of a tensor is wrong.
         """
-        for name, size, least in (
-            ("batch_size", batch_size, 0),
-            ("num_states", num_states, 1),
-            ("num_symbols", num_symbols, 1),
-            ("window", 1 if window is None else window, 1),
-        ):
-            if size < least:
-                raise ValueError(f"{name}: expected at least {least}, got {size}")
+        check_sizes(num_states=num_states, num_symbols=num_symbols, window=window)
         shared = isinstance(bottom, Tensor) and bottom.dim() == 1
         sizes = Sizes()
         sizes.check("bottom", bottom, "m" if shared else f"{batch_size} m")

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype, without_autocast
+from .._arguments import Sizes, check_sizes, computation_dtype, without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend
 from .._undefined import causal, finite, mark
 from .pointers import addresses_of, positions
 from .pytorch import pointer_stack_pytorch
 from .reference import pointer_stack_reference
-from .state import PointerStackState, check_actions, check_cells
+from .state import PointerStackState, check_actions
 
 __all__ = ["PointerStackState", "addresses_of", "pointer_stack", "positions"]
 
@@ -76,7 +76,7 @@ def pointer_stack(
     sizes = Sizes()
     check_actions(sizes, push, pop, values)
     sizes.check("kappa", kappa, "B")
-    check_cells(cells)
+    check_sizes(cells=cells)
     compute = choose_backend("pointer_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     known = finite(kappa).to(dtype)

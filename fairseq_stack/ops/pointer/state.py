@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype, without_autocast
+from .._arguments import Sizes, check_sizes, computation_dtype, without_autocast
 from .._states import BatchState, check_fits_state
 from .._undefined import finite, from_then_on, mark, marks_of
 from .pytorch import extend
@@ -46,7 +46,7 @@ class PointerStackState(BatchState):
         Raises:
             ValueError: if the shape, dtype or layout of kappa is wrong, or ``cells`` is below 1.
         """
-        check_cells(cells)
+        check_sizes(cells=cells)
         Sizes().check("kappa", kappa, "B")
         kappa = kappa.to(computation_dtype(kappa.dtype))
         stack = kappa.new_zeros(len(kappa), cells, size)
@@ -89,16 +89,6 @@ class PointerStackState(BatchState):
         last = marks[:, -1] if marks.size(1) else self.marks
         readings = (readings + marks + mark(self.kappa)[:, None, None]).to(values.dtype)
         return readings, type(self)(stack, position, last, self.kappa, self.clamped)
-
-
-def check_cells(cells: int) -> None:
-    """Check how many cells a pointer stack is to have.
-
-    Raises:
-        ValueError: fewer than 1.
-    """
-    if cells < 1:
-        raise ValueError(f"cells: expected at least 1, got {cells}")
 
 
 def check_actions(sizes: Sizes, push: Tensor, pop: Tensor, values: Tensor) -> None:

@@ -77,6 +77,9 @@ def stack_lstm(
     if gates.dtype not in (torch.float32, torch.float64) or gates.shape[2] % 4:
         raise ValueError(f"gates: expected (B, n, 4 H) of float32 or float64, got {tuple(gates.shape)} {gates.dtype}")
     size, read = gates.shape[2] // 4, sum(stack.reading_size for stack in stacks)
+    for stack in stacks:
+        if stack.pushes == "hidden" and stack.size != size:
+            raise ValueError(f"stacks: a stack that pushes h_t expects the size {size} of h_t, got {stack.size}")
     projected = sum(stack.num_projected for stack in stacks)
     sizes.check("recurrent", recurrent, f"G {read + size}")
     sizes.check("driving", driving, f"{projected} {size}")

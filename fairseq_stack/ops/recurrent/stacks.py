@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from torch import Tensor
 
+from .._arguments import check_sizes
+
 PushedSuperposition = Literal["sigmoid", "identity", "hidden"]
 PushedAutomaton = Literal["sigmoid", "exponential", "ones"]
+
+
+def _check_pushes(pushes: str, known: Any) -> None:
+    if pushes not in get_args(known):
+        raise ValueError(f"pushes: expected one of {', '.join(get_args(known))}, got {pushes!r}")
 
 
 @dataclass(frozen=True)
@@ -22,11 +29,18 @@ class ControlledSuperposition:
         size: the size m of the pushed vectors.
         pushes: what is pushed: a function of m further projections, or else ``"hidden"``, h_t itself.
         depth_limit: how many elements it holds, or None for no limit.
+
+    Raises:
+        ValueError: a value is none of these.
     """
 
     size: int
     pushes: PushedSuperposition = "sigmoid"
     depth_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_sizes(depth_limit=self.depth_limit)
+        _check_pushes(self.pushes, PushedSuperposition)
 
     @property
     def num_projected(self) -> int:
@@ -61,6 +75,9 @@ class ControlledAutomaton:
         original_bottom: whether the first step only pushes, with the transitions from (0, 0), onto nothing. What it
             pushes is then the bottom, and can be replaced.
         states_in_reading: whether the reading is of all (r, y), or else a sum over the states r.
+
+    Raises:
+        ValueError: a value is none of these.
     """
 
     num_states: int
@@ -71,6 +88,10 @@ class ControlledAutomaton:
     normalized: bool = False
     original_bottom: bool = False
     states_in_reading: bool = True
+
+    def __post_init__(self) -> None:
+        check_sizes(num_states=self.num_states, num_symbols=self.num_symbols, window=self.window)
+        _check_pushes(self.pushes, PushedAutomaton)
 
     @property
     def num_tops(self) -> int:

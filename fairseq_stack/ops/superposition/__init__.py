@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from .._arguments import Sizes, computation_dtype, without_autocast
+from .._arguments import Sizes, check_sizes, computation_dtype, without_autocast
 from .._backends import Backend, Op, RandomTensor, by_name, choose_backend, native_obstacle, triton_obstacle
 from .gpu import superposition_stack_triton
 from .native import superposition_stack_native
 from .pytorch import superposition_stack_pytorch
 from .reference import superposition_stack_reference
-from .state import SuperpositionStackState, check_depth_limit
+from .state import SuperpositionStackState
 
 __all__ = ["SuperpositionStackState", "superposition_stack"]
 
@@ -54,7 +54,8 @@ def superposition_stack(
         actions: (B, n, 3), the weights of push, no-op and pop in each step, in that order.
         values: (B, n, m), the pushed vectors v_t.
         depth_limit: how many elements D the stack holds, as in DuSell and Chiang (2022): V_t[i] = 0 for i > D. Then
-            O(n D m) operations and memory that is linear in n suffice. None for no limit.
+            O(n D m) operations and memory that is linear in n suffice, except with ``"triton"``, whose memory is
+            quadratic in n. None for no limit.
         backend: ``"auto"``, ``"native"`` (compiled, for the CPU), ``"triton"`` (for GPUs), ``"pytorch"`` (vectorised)
             or ``"reference"`` (the equations, for autograd to differentiate). Only the last has second and forward-mode
             derivatives; the others raise RuntimeError.
@@ -74,7 +75,7 @@ def superposition_stack(
     sizes = Sizes()
     sizes.check("actions", actions, "B n 3")
     sizes.check("values", values, "B n m")
-    check_depth_limit(depth_limit)
+    check_sizes(depth_limit=depth_limit)
     compute = choose_backend("superposition_stack", backend, BACKENDS, values.device)
     dtype = computation_dtype(values.dtype)
     with without_autocast(values.device):

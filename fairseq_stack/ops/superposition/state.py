@@ -10,22 +10,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-from .._arguments import Sizes, computation_dtype
+from .._arguments import Sizes, check_sizes, computation_dtype
 from .._native import library
 from .._states import BatchState, check_fits_state
 from .._transforms import is_transformed
 from .._undefined import finite, marks_of
 from . import _native_step
-
-
-def check_depth_limit(depth_limit: int | None) -> None:
-    """Check how many elements a stack is to hold.
-
-    Raises:
-        ValueError: it is not positive.
-    """
-    if depth_limit is not None and depth_limit < 1:
-        raise ValueError(f"depth_limit: expected at least 1, got {depth_limit}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +59,7 @@ class SuperpositionStackState(BatchState):
         Raises:
             ValueError: the depth limit is not positive.
         """
-        check_depth_limit(depth_limit)
+        check_sizes(depth_limit=depth_limit)
         dtype = computation_dtype(dtype or torch.get_default_dtype())
         return cls(torch.zeros(batch_size, 0, size, dtype=dtype, device=device), None, depth_limit)
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import ControlledAutomaton, stack_lstm
+from fairseq_stack.ops import ControlledAutomaton, ControlledSuperposition, stack_lstm
 from fairseq_stack.ops.recurrent import native
 from tests.helpers import assert_agree, assert_normwise_close
 from tests.ops.controllers.inputs import gradients_of
@@ -111,6 +111,10 @@ def test_the_operator_is_well_formed() -> None:
         ({"reading": torch.zeros(5)}, r"reading: expected shape \(4\), got \(5,\)"),
         ({"bottoms": torch.zeros(1)}, r"bottoms: expected shape \(0\), got \(1,\)"),
         ({"kept": torch.zeros(3, 5, 5)}, r"kept: expected shape \(B, n, 5\) with B = 3, n = 6, got \(3, 5, 5\)"),
+        (
+            {"stacks": [ControlledSuperposition(4, "hidden")]},
+            "stacks: a stack that pushes h_t .* size 5 of h_t, got 4",
+        ),
         ({"backend": "fast"}, "stack_lstm: backend must be one of 'auto', 'native', 'reference', got 'fast'"),
     ],
 )
@@ -118,3 +122,14 @@ def test_wrong_arguments(changed: dict[str, Any], message: str) -> None:
     arguments = dict(zip(NAMES, random_arguments(STACKS["sup"], dtype=torch.float32), strict=True))
     with pytest.raises(ValueError, match=f"^{message}"):
         stack_lstm(**{"stacks": STACKS["sup"], **arguments, **changed})
+
+
+def test_wrong_stacks() -> None:
+    ones: Any = "ones"
+    for make, message in (
+        (lambda: ControlledSuperposition(4, depth_limit=0), "depth_limit: expected at least 1, got 0"),
+        (lambda: ControlledSuperposition(4, ones), "pushes: expected one of sigmoid, identity, hidden, got 'ones'"),
+        (lambda: ControlledAutomaton(2, 3, 4, window=0), "window: expected at least 1, got 0"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            make()
