@@ -103,15 +103,6 @@ def companions_beside(checkpoint: Path) -> dict[str, Path]:
     return {path.name: path for pattern in patterns for path in checkpoint.parent.glob(pattern)}
 
 
-def save_companions(companions: Mapping[str, Path], folder: Path) -> None:
-    """Copy companions into a folder, except those that it has.
-
-    Raises:
-        UserError: see :func:`missing_companions`; or the folder cannot be written to.
-    """
-    write(missing_companions(companions, folder))
-
-
 def write(contents: Mapping[Path, bytes]) -> None:
     """Write files, each of them whole or not at all."""
     for path, content in contents.items():

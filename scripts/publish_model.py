@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from fairseq_stack.companions import companions_beside, save_companions
+from fairseq_stack.companions import companions_beside, missing_companions, write
 from fairseq_stack.files import written_whole
 from fairseq_stack.hub.paths import CHECKPOINTS, checkpoints_at
 
@@ -49,7 +49,7 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     with written_whole(args.folder / CHECKPOINTS[0]) as file:
         torch.save(published(torch.load(checkpoint, map_location="cpu", weights_only=True)), file)
-    save_companions(companions_beside(checkpoint), args.folder)
+    write(missing_companions(companions_beside(checkpoint), args.folder))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from fairseq_stack.companions import (
     companions_beside,
     companions_of_data,
     companions_of_training,
+    missing_companions,
     note_languages,
     require_same_task,
-    save_companions,
+    write,
 )
 from fairseq_stack.errors import UserError
 
@@ -38,7 +39,7 @@ def corpus(tmp_path: Path) -> Path:
 
 def saved(corpus: Path, folder: Path) -> dict[str, bytes]:
     folder.mkdir(exist_ok=True)
-    save_companions(companions_of_data(corpus / "data-bin"), folder)
+    write(missing_companions(companions_of_data(corpus / "data-bin"), folder))
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

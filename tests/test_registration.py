@@ -20,9 +20,6 @@ assert {"classification_cross_entropy", "pushdown_cross_entropy", "torch_cross_e
 
 ORDERS = {
     "plugin-first": "import fairseq_stack.ops, sys; assert 'fairseq' not in sys.modules; import fairseq",
-    "plugin-first-and-somebody-looks-for-fairseq": (
-        "import fairseq_stack, importlib.util; assert importlib.util.find_spec('fairseq'); import fairseq"
-    ),
     "fairseq-first": "import fairseq, fairseq_stack.ops",
     "criterions-first": "import fairseq_stack.criterions",
     "hub-first": "import fairseq_stack.hub.interface",

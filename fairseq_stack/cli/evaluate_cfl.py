@@ -76,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
     hub = on_device(hub.as_language_model(), args)
     if args.samples or not args.without_eos:
         require_ends(hub, "add --without-eos --samples 0")
-    losses = _losses(hub, corpus, strings, args)
     batch_size = max(1, min(args.batch_size or args.samples, args.max_tokens // sample_length))
     samples = draw_strings(hub, args.samples, max_length=sample_length, seed=args.seed, batch_size=batch_size)
+    losses = _losses(hub, corpus, strings, args)
     drawn = {"samples": args.samples, "sample_length": sample_length} if samples else {}
     intervals = intervals_of(args)
     result = CFLResult(

@@ -1,8 +1,8 @@
 """Predictions of SyntaxGym's suites, such as ``[(6;%what_gap%) < (6;%that_gap%)] & [(7;%a%) + (8;%a%) > 0]``.
 
 They join comparisons by ``&`` and ``|``. A comparison has two sums with ``<``, ``>`` or ``=`` between them. A sum has
-surprisals of regions and numbers with ``+`` or ``-`` between them. ``|`` binds loosest, then ``&``, the comparison and
-the sum: as in Python, whose parser reads them.
+surprisals of regions and numbers with ``+`` or ``-`` between them; the region ``*`` has the surprisal of all. ``|``
+binds loosest, then ``&``, the comparison and the sum: as in Python, whose parser reads them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from typing import Any
 Surprisals = Mapping[str, Mapping[int, float]]
 """For each condition of an item, the surprisal of each region by its number."""
 
-_REGION = re.compile(r"\(\s*(\d+)\s*;\s*%([^%]+)%\s*\)")
+ALL_REGIONS = 0
+"""The number of the region ``*``; others begin at 1."""
+
+_REGION = re.compile(r"\(\s*(\d+|\*)\s*;\s*%([^%]+)%\s*\)")
 _PYTHON = str.maketrans({"[": "(", "]": ")", "&": " and ", "|": " or ", "=": "=="})
 _OPERATORS: Mapping[type[ast.AST], Callable[[float, float], Any]] = {
     ast.Lt: operator.lt,
@@ -75,11 +78,14 @@ def parse(text: str) -> Formula:
     names: dict[tuple[int, str], str] = {}
 
     def name(match: re.Match[str]) -> str:
-        return names.setdefault((int(match[1]), match[2]), f"region{len(names)}")
+        return names.setdefault((ALL_REGIONS if match[1] == "*" else int(match[1]), match[2]), f"region{len(names)}")
 
     def holds(surprisals: Surprisals) -> bool:
-        values = {name: surprisals[condition][region] for (region, condition), name in names.items()}
-        return _truth(tree, values)
+        def value(region: int, condition: str) -> float:
+            regions = surprisals[condition]
+            return sum(regions.values()) if region == ALL_REGIONS else regions[region]
+
+        return _truth(tree, {name: value(*key) for key, name in names.items()})
 
     try:
         tree = ast.parse(" ".join(_REGION.sub(name, text).translate(_PYTHON).split()), mode="eval").body

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import read_text, reading_as
 
-from .formulas import Formula, Surprisals, parse
+from .formulas import ALL_REGIONS, Formula, Surprisals, parse
 from .markdown import table
 from .results import Result, Row
 
@@ -158,7 +158,8 @@ def _number(content: Any) -> int:
 def _require_regions(path: Path, suite: Suite, item: Item) -> None:
     for formula in suite.formulas:
         for number, condition in sorted(formula.regions):
-            if number not in item.regions.get(condition, {}):
+            regions = item.regions.get(condition, {})
+            if not (regions if number == ALL_REGIONS else number in regions):
                 where = f"{path}, item {item.number}"
                 raise UserError(f"{where}: region {number} of the condition {condition}, of a formula, is missing")
 

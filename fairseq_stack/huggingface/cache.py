@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
@@ -27,7 +26,6 @@ class StackCache(Cache):
         """
         logits: Tensor
         logits, self.layer.state = network.extend(tokens, self.layer.state, *inputs, padding_mask=padding)
-        self.layer.rows = torch.arange(len(tokens), device=tokens.device)
         self.layer.length += tokens.size(1)
         return logits
 
@@ -36,7 +34,6 @@ class StateLayer(CacheLayerMixin):
     """The immutable state of a network, or None before the first token.
 
     Attributes:
-        rows: the numbers of the sequences, (B,), or None before the first token.
         length: how many tokens were read, with padding.
     """
 
@@ -50,7 +47,6 @@ class StateLayer(CacheLayerMixin):
     def reset(self) -> None:
         """Forget everything."""
         self.state: Any = None
-        self.rows: Tensor | None = None
         self.length = 0
 
     def get_seq_length(self) -> int:
@@ -71,22 +67,6 @@ class StateLayer(CacheLayerMixin):
         """Keep the sequences that are listed, in that order and as often."""
         if self.state is not None:
             self.state = self.state.reorder(beam_idx.long())
-            self.rows = torch.arange(len(beam_idx), device=beam_idx.device)
-
-    batch_select_indices = reorder_cache
-
-    def batch_repeat_interleave(self, repeats: int) -> None:
-        """Repeat each sequence."""
-        if self.rows is not None:
-            self.reorder_cache(self.rows.repeat_interleave(repeats))
-
-    def crop(self, tokens: int) -> None:
-        """Impossible: a stack keeps no earlier states.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError("a stack keeps no earlier states, to which this kind of generation would return")
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         """Impossible: see :meth:`update`."""

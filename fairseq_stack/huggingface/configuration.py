@@ -25,7 +25,6 @@ class StackConfig(PreTrainedConfig):
 
     Args:
         vocab_size: the number of symbols of the dictionary.
-        dictionary_version: the fingerprint of the dictionary that the model was trained with; None for a new model.
         settings: the options of the network (:attr:`options_class`), and settings of transformers.
 
     Attributes:
@@ -36,11 +35,10 @@ class StackConfig(PreTrainedConfig):
     auto_classes: ClassVar[dict[str, str]]
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values", "cache"]
 
-    def __init__(self, vocab_size: int = 4, dictionary_version: int | None = None, **settings: Any) -> None:
+    def __init__(self, vocab_size: int = 4, **settings: Any) -> None:
         for field in fields(self.options_class):
             setattr(self, field.name, settings.pop(field.name, field.default))
         self.vocab_size = vocab_size
-        self.dictionary_version = dictionary_version
         self.use_cache = settings.pop("use_cache", True)
         special = {"pad_token_id": PAD, "bos_token_id": END, "eos_token_id": END}
         is_tied = self.share_decoder_input_output_embed or getattr(self, "share_all_embeddings", False)

@@ -25,7 +25,6 @@ from fairseq_stack.huggingface.tokenizers import (
     word_tokenizer,
 )
 from fairseq_stack.models.plain import plain_model
-from fairseq_stack.models.vocabulary import fingerprint
 from fairseq_stack_preprocess.layout import TOKENIZER_NAME
 from fairseq_stack_preprocess.text.output import output_folder
 
@@ -103,7 +102,7 @@ def _translation_model(hub: Hub) -> StackModel:
 def _model(hub: Hub, **settings: int) -> StackModel:
     network = plain_model(hub)
     model_class = next(each for each in _MODELS if each.network_class is type(network))
-    return model_class.of_network(network, dictionary_version=fingerprint(hub.tgt_dict), **settings)
+    return model_class.of_network(network, **settings)
 
 
 def save_tokenizer(

@@ -181,7 +181,10 @@ def test_mistakes(
     model = [*BARE_LANGUAGE_MODEL, "--add-bos-token", "--max-epoch", 1]
     run("train", corpus / "data-bin", *model, *TRAINING, "--save-dir", tmp_path / "bos")
     for arguments, message in (
-        ((checkpoint, "--data", long), "string 1 has 99 symbols and an end; the model accepts 50 tokens"),
+        (
+            (checkpoint, "--data", long, "--samples", 0),
+            "string 1 has 99 symbols and an end; the model accepts 50 tokens",
+        ),
         ((checkpoint, "--data", corpus, "--sample-length", 50), "samples of 50 symbols and an end are too long"),
         ((translation_model, "--data", dyck), "holds no language model, but one that maps sources to targets"),
         ((tmp_path / "bos", "--data", corpus), "the model was trained with --add-bos-token"),

@@ -52,6 +52,21 @@ def test_train_and_evaluate(corpora: Corpora, tmp_path: Path, name: str) -> None
     assert any(f"Evaluated {num_tokens} tokens" in line for line in scored.log)
 
 
+def test_incentives(corpora: Corpora, tmp_path: Path) -> None:
+    """Without weights, the loss is the cross-entropy; each weight changes it."""
+    model = [*BARE_RECURRENT, "--stack", "nd-2-2-3", "--reading-in-output", *TRAINING, "--max-epoch", 1]
+    names = "entropy-weight", "height-weight", "reading-weight", "transition-noise"
+    options: list[list[Any]] = [[], *([f"--{name}", 0.9] for name in names)]
+    criteria = [["cross_entropy"], *(["stack_incentives", *of_criterion] for of_criterion in options)]
+    losses = []
+    for number, criterion in enumerate(criteria):
+        folder = tmp_path / str(number)
+        trained = run("train", corpora.language_modeling, *model, "--criterion", *criterion, "--save-dir", folder)
+        losses += trained.training_losses()
+    assert losses[1] == pytest.approx(losses[0], abs=0.0011), losses
+    assert len(set(losses[1:])) == len(options), losses
+
+
 def test_generate_with_prefixes(corpora: Corpora, recurrent_model: Path) -> None:
     options = ["--task", "language_modeling", *SENTENCES, "--path", recurrent_model, *GENERATION, "--prefix-size", 2]
     continued = run("generate", corpora.language_modeling, *options).hypotheses()

@@ -20,7 +20,10 @@ SENTENCES = ["a b c", "d", "", "c c a b d a", "a"]
 
 
 @pytest.mark.parametrize("model", ["language_model", "recurrent_model", "stock_model"])
-def test_they_are_the_scores_of_the_model(model: str, request: pytest.FixtureRequest) -> None:
+def test_they_are_the_scores_of_the_model(
+    model: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairseq_stack.hub.surprisals.SENTENCES_AT_ONCE", 2)
     hub = hub_of(request.getfixturevalue(model))
     scored = list(surprisals(hub, SENTENCES, max_tokens=12))
     assert [[word.text for word in words] for words in scored] == [[*text.split(), "</s>"] for text in SENTENCES]

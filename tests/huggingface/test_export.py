@@ -47,7 +47,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     config = json.loads((folder / "config.json").read_text())
     assert config["stack_layers"] == "sdpa,sdpa,nd-3-3-5,sdpa,sdpa"
     assert config["architectures"] == ["StackTransformerForCausalLM"]
-    assert config["dictionary_version"] > 0
     assert str(EXAMPLES) not in "".join(path.read_text() for path in folder.glob("*.json"))
     assert cli.main(["export", str(EXAMPLES / NAMES[0]), str(folder)]) == 2
     assert f"{folder} already exists; name a new folder" in capsys.readouterr().err

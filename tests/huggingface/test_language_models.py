@@ -16,7 +16,6 @@ from transformers import AutoModelForCausalLM
 
 from fairseq_stack.hub.strings import draw_strings
 from fairseq_stack.huggingface import StackLSTMLMConfig, StackTransformerLMConfig
-from fairseq_stack.huggingface.cache import StackCache
 from tests.helpers import assert_normwise_close
 from tests.huggingface.conftest import EXAMPLES
 
@@ -229,8 +228,6 @@ def test_what_is_refused(exported: Any, tmp_path: Path) -> None:
         network(too_long)
     with pytest.raises(ValueError, match=r"attention_mask: expected shape \(B, 3\), got \(1, 4\)"):
         network(prompt, attention_mask=torch.ones(1, 4))
-    with pytest.raises(NotImplementedError, match="keeps no earlier states"):
-        StackCache().crop(1)
     kept = {"model.decoder.embed_tokens.weight": network.get_input_embeddings().weight}
     network.save_pretrained(tmp_path, state_dict=kept)
     with pytest.raises(ValueError, match=r"lacks parameters of the model, such as model\.decoder\."):

@@ -47,10 +47,9 @@ def test_table_2_penn_treebank(kind: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(("cell", "expected"), TABLE_3.items(), ids=map("-".join, TABLE_3))
-@pytest.mark.parametrize("flags", [(), ("--compact-vocab",)], ids=["stock-vocab", "compact-vocab"])
-def test_table_3_translation(cell: tuple[str, str], expected: int, flags: tuple[str, ...]) -> None:
+def test_table_3_translation(cell: tuple[str, str], expected: int) -> None:
     size, kind = cell
-    model = build_translation_model(f"stack_transformer_{kind}_{size}", make_dictionary(6_152), *flags)
+    model = build_translation_model(f"stack_transformer_{kind}_{size}", make_dictionary(6_152))
     assert count_parameters(model) == expected
 
 
