@@ -42,8 +42,6 @@ def test_sizes_are_checked() -> None:
         NondeterministicStackState.initial(bottom, batch_size=2, num_states=0, num_symbols=2)
     with pytest.raises(ValueError, match="num_symbols: expected at least 1, got 0"):
         NondeterministicStackState.initial(bottom, batch_size=2, num_states=1, num_symbols=0)
-    with pytest.raises(ValueError, match="batch_size: expected at least 0, got -1"):
-        NondeterministicStackState.initial(bottom, batch_size=-1, num_states=1, num_symbols=1)
 
 
 @pytest.mark.usefixtures("columns")
