@@ -86,7 +86,7 @@ def read_accuracies(arguments: Sequence[str]) -> dict[str, Restarts]:
         if read.sentences != other.sentences or list(read.accuracies) != list(other.accuracies):
             raise UserError(
                 f"{first} and {path} cannot be compared: they are on different sentences of {read.collection}, "
-                "or count ends or surprisals differently"
+                "or count ends differently"
             )
         collections.setdefault(read.collection, {}).setdefault(name, []).append(read)
     return collections
@@ -129,7 +129,7 @@ def _kind(path: Path) -> str | None:
 
 def _sentences(signature: str) -> str:
     """What a signature says about the sentences, and what counts of them."""
-    facts = ("pairs", "suites", "sha", "end", "surprisals")
+    facts = ("pairs", "suites", "sha", "end")
     return "|".join(part for part in signature.split("|") if part.partition(":")[0] in facts)
 
 
