@@ -192,8 +192,7 @@ def test_accuracies_on_different_sentences(tmp_path: Path, refusal: Callable[[st
     blimp(0.5).write(tmp_path / "a.json")
     blimp(0.5, sha="2").write(tmp_path / "b.json")
     assert refusal("syntax x=a.json y=b.json -o a.png") == (
-        "a.json and b.json cannot be compared: they are on different sentences of BLiMP, or "
-        "count ends differently"
+        "a.json and b.json cannot be compared: they are on different sentences of BLiMP, or count ends differently"
     )
     ends = dataclasses.replace(blimp(0.5), signature=blimp(0.5).signature + "|end:no")
     ends.write(tmp_path / "b.json")
