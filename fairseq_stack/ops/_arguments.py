@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -74,19 +73,6 @@ def check_sizes(**sizes: int | None) -> None:
     for name, size in sizes.items():
         if size is not None and size < 1:
             raise ValueError(f"{name}: expected at least 1, got {size}")
-
-
-def check_read_strength(sizes: Sizes, read_strength: float | Tensor, shape: str) -> None:
-    """Check how much of the strengths a stack or a queue is to read: a number, or a tensor of this shape.
-
-    Raises:
-        ValueError: if a tensor does not fit the arguments that were checked before, or a number is below 0 or not
-            finite.
-    """
-    if isinstance(read_strength, Tensor):
-        sizes.check("read_strength", read_strength, shape)
-    elif not (isinstance(read_strength, int | float) and 0 <= read_strength < math.inf):
-        raise ValueError(f"read_strength: expected a tensor or a finite number from 0 on, got {read_strength!r}")
 
 
 def computation_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -61,7 +61,8 @@ class ItemState(BatchState, ABC):
         """
         dtype = computation_dtype(dtype or torch.get_default_dtype())
         marks = torch.zeros(batch_size, size, dtype=dtype, device=device)
-        return cls(marks[:, :0].double(), marks[:, None][:, :0], marks)
+        strengths, values = marks.new_zeros(batch_size, 0, dtype=torch.float64), marks.new_zeros(batch_size, 0, size)
+        return cls(strengths, values, marks)
 
     def step(self, pop: Tensor, push: Tensor, value: Tensor) -> tuple[Tensor, Self]:
         """Pop, push and read the strength 1 (Sections 2.1 and 2.3 of Hao et al., 2018).

@@ -5,12 +5,13 @@ The closed forms subtract sums over whole sequences, which needs more digits tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from ._arguments import Sizes, check_read_strength, computation_dtype, without_autocast
+from ._arguments import Sizes, computation_dtype, without_autocast
 from ._backends import Backend, choose_backend
 from ._undefined import causal
 
@@ -29,7 +30,10 @@ def read_items(
     sizes.check("pop", pop, "B n")
     sizes.check("push", push, "B n")
     sizes.check("values", values, "B n m")
-    check_read_strength(sizes, read_strength, "B n")
+    if isinstance(read_strength, Tensor):
+        sizes.check("read_strength", read_strength, "B n")
+    elif not (isinstance(read_strength, int | float) and 0 <= read_strength < math.inf):
+        raise ValueError(f"read_strength: expected a tensor or a finite number from 0 on, got {read_strength!r}")
     compute = choose_backend(op, backend, backends, values.device)
     dtype = computation_dtype(values.dtype)
     amount = read_strength.to(dtype) if isinstance(read_strength, Tensor) else read_strength

@@ -76,7 +76,7 @@ def cases() -> dict[str, Callable[[], Run]]:
         made[f"{PYTORCH}sup {VECTORS[0]} {dtype}"] = partial(_passes, "sup", VECTORS[0], dtype)
     for op in ("queue", "input_buffer", "output_buffer"):
         made[f"{op} 60"] = partial(_example, op, 60)
-    for stack, size in (("sup-10", 93), ("ns-2-3", 64), ("nd-2-3-5", 64)):
+    for stack, size in (("sup-10", 93), ("strat-10", 93), ("ns-2-3", 64), ("nd-2-3-5", 64)):
         for way in ("at once", "steps", "decoding"):
             made[f"LSTM {stack} {way}"] = partial(_lstm, stack, size, way)
         made[f"{PYTORCH}LSTM {stack} steps"] = partial(_lstm, stack, size, "steps")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fairseq_stack.cli.plot.syntax import read_accuracies
 from fairseq_stack.evaluation.blimp import Accuracy as blimp_accuracy
 from fairseq_stack.evaluation.blimp import BLiMPResult
 from fairseq_stack.evaluation.cfl_result import NOTE_ON_BOUNDS
@@ -197,6 +198,9 @@ def test_accuracies_on_different_sentences(tmp_path: Path, refusal: Callable[[st
     ends = dataclasses.replace(blimp(0.5), signature=blimp(0.5).signature + "|end:no")
     ends.write(tmp_path / "b.json")
     assert "they are on different sentences of BLiMP" in refusal("syntax x=a.json y=b.json -o a.png")
+    parsed = dataclasses.replace(blimp(0.5), signature=blimp(0.5).signature + "|beam:2|surprisals:conditional")
+    parsed.write(tmp_path / "b.json")
+    assert len(read_accuracies([f"x={tmp_path}/a.json", f"y={tmp_path}/b.json"])["BLiMP"]) == 2
     (tmp_path / "c.json").write_text("[]")
     assert refusal("syntax x=c.json -o a.png") == "c.json is not a result of fairseq-stack evaluate-blimp"
 

@@ -191,8 +191,10 @@ def test_mistakes(
     ):
         capsys.readouterr()
         evaluate(*arguments, code=2)
-        assert message in capsys.readouterr().err.splitlines()[-1]
+        printed = capsys.readouterr().err
+        assert message in printed.splitlines()[-1] and "test strings: " not in printed  # before any is scored
     evaluate(checkpoint, "--data", corpus, "--sample-length", 50, "--samples", 0)
+    assert "test strings: " in capsys.readouterr().err
 
 
 @with_one_model
