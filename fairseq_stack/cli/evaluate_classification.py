@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_stack.companions import require_same_task
 from fairseq_stack.errors import UserError
 from fairseq_stack.evaluation.classification import (
     ClassificationResult,
@@ -92,20 +91,17 @@ def _predicted(
     import torch
 
     from fairseq_stack.criterions.classification_cross_entropy import label_log_probabilities, predicted_values
-    from fairseq_stack.hub.paths import checkpoints_at
     from fairseq_stack.tasks.prompt_classification import PromptClassificationTask
 
     task = hub.task
     if not isinstance(task, PromptClassificationTask) or len(hub.models) != 1:
         raise UserError(f"{args.checkpoint}: expected one model that was trained with --task prompt_classification")
-    require_same_task(checkpoints_at(args.checkpoint)[0], corpus.folder / DATA_BIN)
     if args.attachments is not None:
         if not task.has_parses:
             raise UserError("--attachments: the model reads no parses; leave it out")
         task.args.attachments = str(args.attachments)
     task.load_dataset(args.split)
     dataset: Any = task.datasets[args.split]
-    dataset.with_candidates = True
     longest = int(max(dataset.sizes))
     if longest > hub.max_positions:
         raise UserError(

@@ -236,7 +236,7 @@ def load_model_ensemble_and_task(
         task.task_of_training = cfg.task  # which fairseq-eval-lm asks how to divide the data
         _refuse_another_task_than_the_stream(task, cfg.task)
         _refuse_the_other_direction(task.cfg, cfg.task)
-    data = getattr(task.cfg, "data", None)
+    data = getattr(task.cfg or task.args, "data", None)  # older tasks have a Namespace
     if data and any(map(_has_companions, models)):
         for filename in filenames:
             require_same_task(Path(filename), Path(utils.split_paths(data)[0]))

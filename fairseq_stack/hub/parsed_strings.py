@@ -147,7 +147,7 @@ def score_best_runs(
 
 def _best_tree(stack: AutomatonStackAttention, inputs: Tensor, words: int) -> list[TreeOperation]:
     """What the best run does with each word, for inputs (n, d_model) that end with those of the words."""
-    allowed = torch.full((len(inputs),), int(StackOperation.ANY))
+    allowed = torch.full((len(inputs),), int(StackOperation.ANY), device=inputs.device)
     allowed[: len(inputs) - words + 1] = StackOperation.REPLACE
     allowed[-1] = StackOperation.REPLACE
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,24 +14,12 @@ from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import Hub
 from fairseq_stack.hub.language_model import CutSentence, Cutter
 from fairseq_stack.hub.parse_beams import BEAM_SIZE, network_of
+from fairseq_stack.hub.parsed_strings import require_parses
 from fairseq_stack.inspection.brackets import bracketed, read_attachments
 from fairseq_stack.modules import PushdownAttention, PushdownTransformer, attachment_log_probabilities, parse_all
 from fairseq_stack.ops import legal_attachments, stack_tape
 
 ROOT = "ROOT"
-
-
-@dataclass(frozen=True, eq=False)
-class Attention:
-    """The attention of a layer while it reads ROOT and n tokens.
-
-    Attributes:
-        layer: its name in the model, such as ``decoder.network.layers.0``.
-        weights: (H, n + 1, n + 1): [:, t, j] is the weight of token j when token t + 1 is predicted.
-    """
-
-    layer: str
-    weights: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +33,9 @@ class InspectedParse:
         log_words: log p of each token, given those before it and their parse, and of the end, (n + 1,), in nats.
         log_attachments: log p of what each token attaches to, (n,).
         share: of the probability of all parses in the beam; None for a parse that was given.
-        attention: of each layer that has attention over tokens.
+        attention: of each layer that has attention over tokens, by its name in the model, such as
+            ``decoder.network.layers.0``, (H, n + 1, n + 1): [:, t, j] is the weight of token j when token t + 1 is
+            predicted.
     """
 
     tokens: tuple[str, ...]
@@ -54,7 +44,7 @@ class InspectedParse:
     log_words: Tensor
     log_attachments: Tensor
     share: float | None
-    attention: tuple[Attention, ...]
+    attention: Mapping[str, Tensor]
 
     @property
     def log_probability(self) -> float:
@@ -74,7 +64,7 @@ class InspectedParse:
         """
         if not self.attention:
             raise UserError("no layer of the model has attention over tokens")
-        return torch.stack([of_layer.weights.mean(0) for of_layer in self.attention]).mean(0)
+        return torch.stack([weights.mean(0) for weights in self.attention.values()]).mean(0)
 
     def as_json(self) -> dict[str, Any]:
         """The numbers, as lists; a row of the tape has an entry for each token up to its own."""
@@ -86,9 +76,7 @@ class InspectedParse:
             "log_words": self.log_words.tolist(),
             "log_attachments": self.log_attachments.tolist(),
             "tape": [row[: t + 1] for t, row in enumerate(self.tape.tolist())],
-            "attention": [
-                {"layer": of_layer.layer, "weights": of_layer.weights.tolist()} for of_layer in self.attention
-            ],
+            "attention": [{"layer": layer, "weights": weights.tolist()} for layer, weights in self.attention.items()],
         }
 
 
@@ -133,11 +121,12 @@ def inspect_parses(
         before: a word; only the words before it are parsed. None: the sentence is parsed with its end.
 
     Raises:
-        UserError: the sentence has no word, or the model cannot read it; or the tree is malformed, or has other words.
+        UserError: the hub holds no model that parses; the sentence has no word, or the model cannot read it; or the
+            tree is malformed, or has other words.
     """
-    model = hub.as_language_model()
+    hub = require_parses(hub)
     network = network_of(hub)
-    sentence = Cutter(model).cut(text)
+    sentence = Cutter(hub).cut(text)
     if len(sentence.tokens) == 1:
         raise UserError("expected a sentence with at least one word")
     length = len(sentence.pieces) if before is None else sentence.starts[before - 1]
@@ -185,18 +174,18 @@ def _read(
         log_words[0, : len(tokens) + ends].double().cpu(),
         log_attachments[0, : len(tokens)].double().cpu(),
         share,
-        tuple(attention),
+        attention,
     )
 
 
 @contextmanager
-def _recorded(network: PushdownTransformer) -> Iterator[list[Attention]]:
+def _recorded(network: PushdownTransformer) -> Iterator[dict[str, Tensor]]:
     """Record the attention of each layer in which tokens have weights."""
-    recorded: list[Attention] = []
+    recorded: dict[str, Tensor] = {}
 
     def hook_of(name: str) -> Any:
         def hook(attention: PushdownAttention, arguments: tuple[Tensor, Tensor]) -> None:
-            recorded.append(Attention(name, attention.weights(*arguments)[0].double().cpu()))
+            recorded[name] = attention.weights(*arguments)[0].double().cpu()
 
         return hook
 

@@ -11,7 +11,7 @@ from fairseq.data import Dictionary, data_utils
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub
+from fairseq_stack.hub.interface import Hub, LanguageModelHub, TransductionHub, TranslationHub
 
 MOST_NAMED = 5
 """An error names so many words that the dictionary lacks."""
@@ -37,15 +37,15 @@ def sentence_of_text(hub: Hub, text: str, translation: str | None = None, *, nam
     """A sentence of raw text if the data of the model are in pieces, and of words separated by spaces otherwise.
 
     Raises:
-        UserError: a word is not in the dictionary of the model, or a language model is given a translation. Pieces that
-            the dictionary lacks are read as ``<unk>``: the user did not write them.
+        UserError: a word is not in the dictionary of the model, or a model that does not translate is given a
+            translation. Pieces that the dictionary lacks are read as ``<unk>``: the user did not write them.
     """
     _require_words(hub.unknown_words(text), hub, hub.src_dict, name)
     source = hub.encode(text)
     if translation is None:
         return Sentence(name, source)
-    if isinstance(hub, LanguageModelHub):
-        raise UserError("a language model reads a sentence and no translation")
+    if not isinstance(hub, TranslationHub):
+        raise UserError("only a translation model reads a translation")
     _require_words(hub.unknown_words(translation, of_target=True), hub, hub.tgt_dict, f"the translation of {name}")
     return Sentence(name, source, hub.encode_target(translation))
 

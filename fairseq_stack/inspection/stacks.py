@@ -63,15 +63,12 @@ def _say_silent(layer: str, kind: str) -> None:
     say(f"{layer} is left out: {kind} does not say what its stack does (StatefulAttention.inspected)")
 
 
-def inspect_stacks(
-    hub: Hub, sentence: str | Sentence, translation: str | None = None, *, num_runs: int = 1
-) -> list[InspectedStack]:
+def inspect_stacks(hub: Hub, sentence: str | Sentence, *, num_runs: int = 1) -> list[InspectedStack]:
     """What the stacks of a model do while it reads a sentence.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
         sentence: as for :func:`read_sentence`.
-        translation: likewise.
         num_runs: the number of best runs of each nondeterministic stack.
 
     Returns:
@@ -80,18 +77,16 @@ def inspect_stacks(
     Raises:
         UserError: see :func:`read_sentence`.
     """
-    return [stack for driven in read_sentence(hub, sentence, translation) for stack in driven.inspected(num_runs)]
+    return [stack for driven in read_sentence(hub, sentence) for stack in driven.inspected(num_runs)]
 
 
 @torch.no_grad()
-def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = None) -> list[DrivenStack]:
+def read_sentence(hub: Hub, sentence: str | Sentence) -> list[DrivenStack]:
     """Have a model read a sentence.
 
     Args:
         hub: what ``from_pretrained`` returns, with one model.
         sentence: the sentence that a translation model translates, or that a language model scores.
-        translation: the decoder's input (default: the translation that beam search finds); not for language models, and
-            not for a :class:`Sentence`, which has its own.
 
     Returns:
         All stacks of the model.
@@ -104,7 +99,7 @@ def read_sentence(hub: Hub, sentence: str | Sentence, translation: str | None = 
         raise UserError(f"expected one checkpoint, got an ensemble of {len(hub.models)}; give one of them")
     (model,) = hub.models
     if isinstance(sentence, str):
-        sentence = sentence_of_text(hub, sentence, translation)
+        sentence = sentence_of_text(hub, sentence)
     source, target = sentence.source, sentence.target
     if isinstance(hub, LanguageModelHub):
         _require_length(sentence.name, source, hub.max_positions)

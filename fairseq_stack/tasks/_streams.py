@@ -38,7 +38,10 @@ class TextStream(FairseqDataset):
         self.name = name
         self.padding = int(dictionary.pad())
         self.end = end_of_sentence(dictionary)
-        tokens = torch.cat([line.long() for line in lines])
+        lines = [line.long() for line in lines]
+        if not lines:
+            raise UserError(f"{name}: expected text, got no line")
+        tokens = torch.cat(lines)
         if self.end != dictionary.eos():
             ended = tokens[:-1].eq(self.end) & tokens[1:].eq(dictionary.eos())
             tokens = tokens[torch.cat([ended.new_ones(1), ~ended])]

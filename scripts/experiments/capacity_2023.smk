@@ -59,7 +59,7 @@ rule figure_by_alphabet:
         "the figure {output}"
     localrule: True
     shell:
-        "xargs --arg-file {input:q} fairseq-stack plot alphabets {RESTARTS} --output {output:q}"
+        "{XARGS} {input:q} fairseq-stack plot alphabets {RESTARTS} --output {output:q}"
 
 
 include: "cfl_results.smk"

@@ -33,6 +33,7 @@ SAMPLES = min(STRINGS, 1000)
 EPOCH_CHECKPOINTS = [] if is_yes("keep") else ["--no-epoch-checkpoints"]
 SELECTION = selection("languages", "symbols", "sizes", "rates", "kinds", "seeds", "limit")
 CORPORA, TRAINING, NEEDED = {}, {}, {}
+XARGS = "xargs --exit --max-chars 1000000 --arg-file"  # one command for all arguments
 GROUPS = {}  # for each name in the tables, and each language: the runs
 
 

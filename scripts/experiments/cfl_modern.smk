@@ -66,7 +66,7 @@ rule table:
         "the table {output}"
     localrule: True
     shell:
-        "xargs --arg-file {input:q} {TABLE} cfl {output:q}"
+        "{XARGS} {input:q} {TABLE} cfl {output:q}"
 
 
 include: "cfl_results.smk"

@@ -43,7 +43,7 @@ rule table_cfl:
         "the table {output}"
     localrule: True
     shell:
-        "xargs --arg-file {input:q} fairseq-stack plot table {RESTARTS} --output {output:q}"
+        "{XARGS} {input:q} fairseq-stack plot table {RESTARTS} --output {output:q}"
 
 
 rule figure_by_length:
@@ -55,7 +55,7 @@ rule figure_by_length:
         "the figure {output}"
     localrule: True
     shell:
-        "xargs --arg-file {input:q} fairseq-stack plot lengths {RESTARTS} --output {output:q}"
+        "{XARGS} {input:q} fairseq-stack plot lengths {RESTARTS} --output {output:q}"
 
 
 rule figure_of_training:
@@ -67,4 +67,4 @@ rule figure_of_training:
         "the figure {output}"
     localrule: True
     shell:
-        "xargs --arg-file {input:q} fairseq-stack plot training --bound --epochs --output {output:q}"
+        "{XARGS} {input:q} fairseq-stack plot training --bound --epochs --output {output:q}"

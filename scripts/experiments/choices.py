@@ -11,7 +11,6 @@ end with .gz.
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import sys
@@ -19,14 +18,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from fairseq_stack_preprocess.text.streams import read_lines
+
 SINGULAR, PLURAL = ("is", "has", "was", "does"), ("are", "have", "were", "do")
 OF_PARADIGM = {"train": 60, "valid": 10, "test": 10}
-
-
-def lines_of(path: str) -> list[str]:
-    """The lines of a file, which may be compressed."""
-    content = Path(path).read_bytes()
-    return (gzip.decompress(content) if path.endswith(".gz") else content).decode().splitlines()
 
 
 def number_of(verb: str, other: str) -> str:
@@ -42,7 +37,7 @@ def agreement(text: str, gold: str) -> Iterator[tuple[str, str]]:
     ``gold`` has the place of the verb and its right and its wrong form, in its first columns, or in those of Gulordava
     et al. (2018).
     """
-    for sentence, line in zip(lines_of(text), lines_of(gold), strict=True):
+    for sentence, line in zip(*(read_lines(Path(path), keep_separators=True) for path in (text, gold)), strict=True):
         cells = line.split("\t")
         place, verb, other = (cells[i] for i in ((0, 1, 2) if len(cells) == 4 else (3, 6, 7)))
         words = sentence.split()
@@ -51,7 +46,7 @@ def agreement(text: str, gold: str) -> Iterator[tuple[str, str]]:
 
 def pairs(path: str, generator: random.Random) -> Iterator[tuple[str, str, str]]:
     """The pairs of a paradigm in a random order, and which sentence is right."""
-    drawn = [json.loads(line) for line in lines_of(path)]
+    drawn = [json.loads(line) for line in read_lines(Path(path), keep_separators=True)]
     generator.shuffle(drawn)
     for pair in drawn:
         right = generator.randrange(2)

@@ -20,7 +20,6 @@ from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.file_io import PathManager
 
 from fairseq_stack.errors import UserError
-from tests.commands.killing import is_killed
 
 pytestmark = pytest.mark.usefixtures("shims")
 MID_EPOCH = {"save_interval_updates": 2, "keep_interval_updates": 1, "no_epoch_checkpoints": True}
@@ -135,6 +134,20 @@ class CountingFile:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
+
+
+def is_killed(run: Callable[[], object]) -> bool:
+    """Run what may kill its process in a fork; False if it came to its end."""
+    child = os.fork()
+    if child == 0:
+        try:
+            run()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL)
+    return status != 0
 
 
 def save_until(at: int, saver: Saver, updates: int) -> None:

@@ -174,9 +174,10 @@ def test_samples_follow_the_probabilities_of_the_model(hub: LanguageModelHub) ->
 def test_mistakes(
     corpus: Path, checkpoint: Path, translation_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    long, dyck = tmp_path / "long", tmp_path / "dyck"
+    long, dyck, copy = (tmp_path / name for name in ("long", "dyck", "copy"))
     sizes: dict[str, Any] = {"train_size": 9, "valid_size": 2, "test_per_length": 1}
     prepare(Options("marked-reversal", **sizes, batch_size=3, test_min_length=99, test_max_length=99), long)
+    prepare(Options("marked-copy", **sizes, batch_size=3), copy)
     prepare(Options("dyck", **sizes, batch_size=3, binarise=False), dyck)  # without a dictionary: the model's is used
     model = [*BARE_LANGUAGE_MODEL, "--add-bos-token", "--max-epoch", 1]
     run("train", corpus / "data-bin", *model, *TRAINING, "--save-dir", tmp_path / "bos")
@@ -186,6 +187,7 @@ def test_mistakes(
             "string 1 has 99 symbols and an end; the model accepts 50 tokens",
         ),
         ((checkpoint, "--data", corpus, "--sample-length", 50), "samples of 50 symbols and an end are too long"),
+        ((checkpoint, "--data", copy), 'expected task "marked-reversal", on which the model was trained'),
         ((translation_model, "--data", dyck), "holds no language model, but one that maps sources to targets"),
         ((tmp_path / "bos", "--data", corpus), "the model was trained with --add-bos-token"),
     ):

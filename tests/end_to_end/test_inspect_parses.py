@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fairseq_stack import cli
+from fairseq_stack.errors import UserError
 from fairseq_stack.hub.interface import LanguageModelHub
 from fairseq_stack.hub.parse_beams import BEAM_SIZE
 from fairseq_stack.inspection.parses import inspect_parses
@@ -150,3 +151,8 @@ def test_options_that_other_models_do_not_have(
 ) -> None:
     assert inspect(language_model, "--text", "a", "--output", "w.png", *options) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith(f"fairseq-stack: error: {message}")
+
+
+def test_a_model_that_does_not_parse(language_model: Path) -> None:
+    with pytest.raises(UserError, match="the checkpoint holds no model that parses"):
+        inspect_parses(hub_of(language_model), "a")

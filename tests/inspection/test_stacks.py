@@ -183,7 +183,9 @@ def test_weights_of_a_checkpoint(hub: Hub) -> None:
     """They are shares of what has been read, and no hook is left."""
 
     def stack_weights(*sentence: str) -> list[InspectedStack]:
-        return [stack for stack in inspect_stacks(hub, *sentence, num_runs=0) if stack.is_automaton]
+        return [
+            stack for stack in inspect_stacks(hub, sentence_of_text(hub, *sentence), num_runs=0) if stack.is_automaton
+        ]
 
     encoder, decoder = stack_weights("w0 w1", "w0 w1 w1 w0")
     assert (encoder.layer, encoder.inputs) == ("encoder.layers.1", ("w0", "w1", "</s>"))

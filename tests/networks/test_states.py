@@ -119,6 +119,16 @@ def test_padding_within_a_sequence(name: str) -> None:
 
 
 @torch.no_grad()
+def test_padding_with_autocast() -> None:
+    """One of the rows begins with the second piece: what it reads then, and the other row, have outputs of two types."""
+    model = MODELS["lstm-embeddings"]().float()
+    tokens = batch(8, 5, left=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs, _ = in_pieces(model, tokens, 4, 9)
+    assert_normwise_close(outputs[tokens.ne(PAD)], model(tokens)[tokens.ne(PAD)], 0.02)
+
+
+@torch.no_grad()
 @each_model
 @pytest.mark.parametrize("read", [6, 7], ids=["unread", "read"])
 @pytest.mark.parametrize("index", [[3, 2, 2, 0, 0], [3, 1]], ids=["more", "fewer"])

@@ -71,6 +71,8 @@ def test_sentences_end_once(lines: list[str], expected: str) -> None:
 
 
 def test_a_short_stream() -> None:
+    with pytest.raises(UserError, match="train: expected text, got no line"):
+        stream_of()
     with pytest.raises(UserError, match="train: expected at least 5 tokens with --batch-size 5, got 4"):
         Segments(stream_of("a b c")[0], batch_size=5, length=1)
 

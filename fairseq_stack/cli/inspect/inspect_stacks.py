@@ -57,7 +57,8 @@ def _readings(hub: Hub, args: argparse.Namespace) -> list[Any] | None:
     """The readings of many sentences in two principal components, by symbol."""
     if args.output.suffix in TEXTS:
         raise UserError(f"--output with {args.output.suffix}: expected .json or a picture of the readings")
-    refuse_unused(args, "--show readings", "show", "translation", "layer", "sentences", "by", "after")
+    shown, many = ("--show readings", ("sentences",)) if reads_many(args) else ("the readings of one sentence", ())
+    refuse_unused(args, shown, "show", "translation", "layer", "by", "after", *many)
     from fairseq_stack.inspection.pictures import draw_readings
     from fairseq_stack.inspection.readings import readings
 

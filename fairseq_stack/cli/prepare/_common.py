@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from fairseq_stack.cli.arguments import add_number
-from fairseq_stack_preprocess.errors import PrepareError, flag_of, require_at_least
+from fairseq_stack_preprocess.errors import PrepareError, flag_of
 from fairseq_stack_preprocess.layout import DATA_BIN, MANIFEST_NAME, SPLITS, TEXT
 
 SIZES = tuple(f"{split}_size" for split in SPLITS)
@@ -35,7 +35,7 @@ def add_common(parser: argparse.ArgumentParser, *, seed: int | None = None, limi
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the folder to write")
     if seed is not None:
         add_number(parser, "--seed", "random seed", seed)
-    parser.add_argument("--limit", type=int, metavar="N", help=limit)
+    add_number(parser, "--limit", limit, least=1)
     parser.add_argument("--no-binarise", action="store_true", help="write only text, without fairseq's binary format")
     parser.add_argument(
         "--force",
@@ -71,7 +71,6 @@ def options_from(
     """
     chosen = {field.name: value for field in fields(kind) if (value := getattr(args, field.name, None)) is not None}
     chosen |= {"binarise": not args.no_binarise, **values}
-    require_at_least("--limit", args.limit, 1)
     if args.limit is not None:
         chosen |= {name: min(chosen.get(name, getattr(kind, name)), args.limit) for name in limited}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()})

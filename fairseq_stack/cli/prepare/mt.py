@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_stack.cli.arguments import add_number
-from fairseq_stack_preprocess.errors import require_at_least
 from fairseq_stack_preprocess.mt import translation_corpus as corpus
 from fairseq_stack_preprocess.mt.translation_options import NORMALIZATIONS, Options
 
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_filters(parser)
     _add_pieces(parser)
     add_common(parser, limit="read at most N pairs of each split, for a quick look")
-    add_number(parser, "--workers", "processes of fairseq-preprocess", 1)
+    add_number(parser, "--workers", "processes of fairseq-preprocess", 1, least=1)
 
 
 def _add_text(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +103,6 @@ def _add_switch(group: Any, flag: str, meaning: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    require_at_least("--workers", args.workers, 1)
     if args.like is not None:
         refuse(args, PIECES, "has no effect with --like")
     options = options_from(args, Options)

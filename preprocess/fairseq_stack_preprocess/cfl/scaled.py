@@ -69,10 +69,8 @@ class Scaled:
         return np.ldexp(self.fraction, shifts), np.where(shared == _FAR_BELOW, 0, shared)
 
     def sum(self) -> Scaled:
-        """The sums over the last axis, added from left to right."""
+        """The sums over the last axis, which is not empty, added from left to right."""
         values, shared = self.aligned()
-        if values.shape[-1] == 0:
-            return Scaled.of(np.zeros(values.shape[:-1]))
         # Unlike sum(), cumsum() has one order of addition.
         return Scaled.of(values.cumsum(axis=-1)[..., -1], shared)
 

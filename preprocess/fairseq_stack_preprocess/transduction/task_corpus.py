@@ -9,7 +9,6 @@ Files: see :mod:`.pair_files`.
 from __future__ import annotations
 
 import itertools
-import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -89,16 +88,11 @@ def _pairs(options: Options, split: str, source: Source, size: int, dropped: Cou
     if split == "test" and options.test_set == AUTHORS:
         return iter(TEST_SETS[options.task]()[:size])
     seed = options.test_seed if split == "test" else options.seed
-    draws = _draws(source, stream(seed or 0, split))
+    rng = stream(seed or 0, split)
+    draws = iter(lambda: source.draw(rng), None)  # without end
     if split != "test" or options.definition().repeats:
         return itertools.islice(draws, size)
     return distinct(draws, key=_input_text, size=size, split=split, taken={}, dropped=dropped)
-
-
-def _draws(source: Source, rng: random.Random) -> Iterator[Pair]:
-    """Pairs without end."""
-    while True:
-        yield source.draw(rng)
 
 
 def _input_text(pair: Pair) -> str:

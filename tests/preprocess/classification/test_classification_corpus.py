@@ -52,8 +52,8 @@ def test_words(raw: Path, tmp_path: Path) -> None:
 
 def test_penn(raw: Path, tmp_path: Path) -> None:
     """Each text by itself: the period of a sentence within the prompt is a word."""
-    prepare(options_of(raw, penn=True), tmp_path / "out")
-    assert text_of(tmp_path / "out", "train.txt")[0] == "Text : I ca n't go . . Good : No"
+    prepare(options_of(raw, penn=True, template=f"(a) {TEMPLATE}"), tmp_path / "out")
+    assert text_of(tmp_path / "out", "train.txt")[0] == "-LRB- a -RRB- Text : I ca n't go . . Good : No"
     assert "nltk" in manifest_of(tmp_path / "out")["versions"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,6 @@ from fairseq_stack_preprocess.text.notation import parse_grammar
 from fairseq_stack_preprocess.text.pcfg import PCFG, Nonterminal, Rule, Symbol
 from fairseq_stack_preprocess.transduction.derivations import Derivations
 from fairseq_stack_preprocess.transduction.grammars import PARENTHESIS
-from fairseq_stack_preprocess.transduction.pairs import Word
 from tests.helpers import hostile
 
 from .enumeration import strings_of_depth
@@ -54,7 +54,7 @@ def test_drawn_strings_have_a_derivation_of_the_depth(grammar: PCFG, depth: int,
             assert derivations.ambiguity(draw(rng, depth), depth) > 0
 
 
-def deviation(counts: Counter[Word], weights: Counter[Word]) -> float:
+def deviation(counts: Counter[Any], weights: Counter[Any]) -> float:
     """Chi-square statistic of counts against shares, in standard deviations from its mean."""
     expected = {word: counts.total() * weight / weights.total() for word, weight in weights.items()}
     assert counts.keys() <= expected.keys()

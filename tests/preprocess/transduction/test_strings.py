@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ from fairseq_stack_preprocess.transduction.pairs import Alphabet, Pair
 from fairseq_stack_preprocess.transduction.strings import Lengths
 from fairseq_stack_preprocess.transduction.tasks import TASKS
 from tests.helpers import each_golden_file
+
+from .test_derivations import deviation
 
 seeds = st.integers(0, 10**6)
 lengths = st.builds(
@@ -131,10 +133,6 @@ def test_strings_are_uniform() -> None:
     rng, expected = random.Random(0), 100
     source = strings.xor(Lengths(6, 6))
     counts = Counter(source.draw(rng).input for _ in range(64 * expected))
-    statistic = math.fsum((counts[word] - expected) ** 2 / expected for word in counts)
-    assert len(counts) == 64
-    assert abs(statistic - 63) < 4 * math.sqrt(2 * 63)
+    assert abs(deviation(counts, Counter(dict.fromkeys(product("01", repeat=6), 1)))) < 4
     lengths = Counter(Lengths(3, 12).draw(rng) for _ in range(10 * expected))
-    statistic = math.fsum((counts - expected) ** 2 / expected for counts in lengths.values())
-    assert set(lengths) == set(range(3, 13))
-    assert abs(statistic - 9) < 4 * math.sqrt(2 * 9)
+    assert abs(deviation(lengths, Counter(dict.fromkeys(range(3, 13), 1)))) < 4
