@@ -120,7 +120,7 @@ def test_padding_within_a_sequence(name: str) -> None:
 
 @torch.no_grad()
 def test_padding_with_autocast() -> None:
-    """One of the rows begins with the second piece: what it reads then, and the other row, have outputs of two types."""
+    """One row begins with the second piece; the outputs of the two rows then have different types."""
     model = MODELS["lstm-embeddings"]().float()
     tokens = batch(8, 5, left=True)
     with torch.autocast("cpu", torch.bfloat16):
