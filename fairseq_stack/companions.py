@@ -56,8 +56,8 @@ def _facts_of_task(path: Path) -> dict[str, Any]:
     """What must not differ between the data of one task: of a manifest, the name of the task."""
     with reading_as("a file of fairseq-stack prepare", path):
         content = json.loads(read_text(path))
-        facts = content if path.name == TASK else content.get("options", {})
-        return {key: facts[key] for key in _FACTS if facts.get(key) is not None}
+        facts, keys = (content, _FACTS) if path.name == TASK else (content.get("options", {}), ("task",))
+        return {key: facts[key] for key in keys if facts.get(key) is not None}
 
 
 def note_languages(trainer: Any) -> None:

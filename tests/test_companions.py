@@ -88,11 +88,12 @@ def test_other_files_are_not_overwritten(corpus: Path, tmp_path: Path, name: str
         ('{"options": {"task": "dyck"}}', '{"options": {"task": "hardest-cfl"}}', 'task "dyck", .* got "hardest-cfl"$'),
         ('{"options": {"task": "dyck"}}', '{"options": {"task": "dyck", "seed": 2}}', None),
         ('{"options": {"task": null}}', '{"options": {"task": "dyck"}}', None),
+        ('{"options": {"penn": true}}', '{"options": {"penn": false}}', None),
         ('{"corpus": "mt"}', '{"corpus": "treebank"}', None),
         ("{}", "[]", r"corpus/manifest\.json is not a file of fairseq-stack prepare: "),
         ("{", "{}", r"corpus-manifest\.json is not a file of fairseq-stack prepare: "),
     ],
-    ids=["other", "seed", "grammar", "no-task", "list", "broken"],
+    ids=["other", "seed", "grammar", "tokenised before", "no-task", "list", "broken"],
 )
 def test_tasks_of_manifests(corpus: Path, trained: str, given: str, problem: str | None) -> None:
     (corpus / MANIFEST).write_text(trained)
