@@ -118,12 +118,14 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
                 f"{folder} is not a corpus of fairseq-stack prepare cfl: expected {MANIFEST_NAME} of such a corpus"
             )
         entries = manifest["options"]
+        if entries.get("unary_start"):
+            raise UserError(f"{folder} was made with --unary-start: make it again with --grammar {cfl.GRAMMAR_NAME}")
         grammar = root / cfl.GRAMMAR_NAME if entries.get("grammar") else None
         known = {field.name for field in dataclasses.fields(cfl.Options)}  # options that are new have their defaults
         given = {**entries, "grammar": grammar}
         options = cfl.Options(**{name: entry for name, entry in given.items() if name in known})
     if grammar is None:
-        language, contain = _named(options.language(), options.parameters, unary_start=options.unary_start)
+        language, contain = _named(options.language(), options.parameters)
     else:
         language, contain = str(entries["grammar"]), _in_grammar(grammar)
     return CFLCorpus(
@@ -136,8 +138,8 @@ def read_cfl_corpus(folder: Path) -> CFLCorpus:
     )
 
 
-def _named(language: Language, parameters: Parameters, *, unary_start: bool = False) -> tuple[str, Contain]:
-    contains = recogniser_of(language, parameters, unary_start=unary_start)
+def _named(language: Language, parameters: Parameters) -> tuple[str, Contain]:
+    contains = recogniser_of(language, parameters)
     others = [
         f"{name.replace('_', ' ')} {value:g}"
         for name, value in language.parameters(parameters).items()

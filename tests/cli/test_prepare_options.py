@@ -60,7 +60,7 @@ BASES = {command: (module, options) for command, module, options in DEFAULTS}
 EVERY: list[tuple[str, str, dict[str, Any]]] = [
     (
         f"cfl out --task hardest-cfl {FLAGS_OF_HARDEST}",
-        "--unary-start --min-length 10 --max-length 12 --test-min-length 9 --test-max-length 14 --train-size 30 "
+        "--min-length 10 --max-length 12 --test-min-length 9 --test-max-length 14 --train-size 30 "
         "--valid-size 10 --test-per-length 2 --batch-size 5 --seed 3 --test-seed 4",
         {},
     ),

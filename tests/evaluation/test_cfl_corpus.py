@@ -40,12 +40,13 @@ def test_a_language(folder: Path) -> None:
     assert corpus.read("valid").sha != test.sha == read_cfl_corpus(folder).read("test").sha
 
 
-def test_parameters_and_unary_start_are_heeded(tmp_path: Path) -> None:
-    nested = tuple("(())")
-    for unary_start in (False, True):
-        options = {"task": "dyck", "parameters": {"bracket_types": 1}, "unary_start": unary_start}
-        corpus = read_cfl_corpus(make(tmp_path / f"{unary_start}", **options))
-        assert corpus.contain([nested, tuple("()()"), tuple("[]()")]) == [unary_start, True, False]
+def test_the_data_and_the_printed_grammar(tmp_path: Path) -> None:
+    """In the printed grammar, a pair of brackets may be around everything."""
+    strings = [tuple("(())"), tuple("()()"), tuple("[]()")]
+    data = make(tmp_path / "data", task="dyck", parameters={"bracket_types": 1})
+    assert read_cfl_corpus(data).contain(strings) == [False, True, False]
+    printed = make(tmp_path / "printed", grammar=data / "grammar.txt", min_length=4, max_length=4)
+    assert read_cfl_corpus(printed).contain(strings) == [True, True, False]
 
 
 def test_a_grammar_of_ones_own(tmp_path: Path) -> None:
@@ -69,9 +70,13 @@ def test_it_is_read_from_its_data_bin(tmp_path: Path) -> None:
 
 def test_an_option_that_an_older_version_did_not_have(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["options"]["unary_start"]
+    del manifest["options"]["batch_size"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert read_cfl_corpus(folder).language == "marked-reversal"
+    manifest["options"]["unary_start"] = True
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match="was made with --unary-start: make it again"):
+        read_cfl_corpus(folder)
 
 
 @pytest.mark.parametrize("options", [5, {}, {"task": "dyck", "min_length": "7"}])

@@ -79,9 +79,7 @@ NOT_TOGETHER: list[tuple[str, dict[str, Any], str]] = [
     ("cfl", {}, "give either --task or --grammar"),
     ("cfl", {"task": "dyck", "grammar": P}, "give either --task or --grammar"),
     ("cfl", {"task": "dick"}, "unknown task dick; expected one of marked-reversal, "),
-    ("cfl", {"grammar": P, "unary_start": True}, "task parameters and --unary-start cannot be combined with --grammar"),
-    ("cfl", {"grammar": P, "parameters": {"symbol_types": 2}}, "task parameters and --unary-start cannot be combined"),
-    ("cfl", {"task": "count-3", "unary_start": True}, "--unary-start is for context-free tasks; count-3 is not"),
+    ("cfl", {"grammar": P, "parameters": {"symbol_types": 2}}, "task parameters cannot be combined with --grammar"),
     ("cfl", {"task": "dyck", "parameters": {"symbol_types": 2}}, "--symbol-types is not a parameter of dyck, "),
     (
         "cfl",

@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _names(kind: type[Options] | type[BoundedOptions]) -> set[str]:
     """The options of a corpus that have an argument with their name and a value."""
-    flags = {"parameters", "grammar", "task", "unary_start", "binarise", "attachments"}
+    flags = {"parameters", "grammar", "task", "binarise", "attachments"}
     return {field.name for field in fields(kind)} - flags - set(PARAMETERS)
 
 
@@ -118,11 +118,6 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
             metavar="N" if parameter.whole else "X",
             help=f"{parameter.meaning} (default: {_describe_defaults(name)})",
         )
-    group.add_argument(
-        "--unary-start",
-        action="store_true",
-        help="dyck, padded-reversal: allow a unary first rule, like the papers' grammars but unlike their data",
-    )
 
 
 def _describe_defaults(name: str) -> str:
@@ -147,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_bounded(args: argparse.Namespace) -> int:
-    others = {*PARAMETERS, "unary_start", "attachments", *_names(Options)}
+    others = {*PARAMETERS, "attachments", *_names(Options)}
     others -= {"bracket_types", *_names(BoundedOptions)}
     refuse(args, sorted(others), f"is not an option of --task {BOUNDED}")
     options = options_from(args, BoundedOptions, limited=(*SIZES, "distance_size", "depth_strings"))

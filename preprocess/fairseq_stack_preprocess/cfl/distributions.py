@@ -115,21 +115,17 @@ class UniformDistribution:
 Distribution = GrammarDistribution | UniformDistribution
 
 
-def distribution_of(
-    language: Language, parameters: Parameters, greatest: int, *, unary_start: bool = False
-) -> Distribution:
+def distribution_of(language: Language, parameters: Parameters, greatest: int) -> Distribution:
     """The distribution of a language's strings of lengths up to ``greatest``.
 
     Args:
         language: the language.
         parameters: all its parameters.
         greatest: the maximum length that will be asked for.
-        unary_start: keep derivations whose first rule is unary, which the papers' data do not have (see
-            :func:`.without_unary_start`).
     """
     if language.grammar is not None:
         grammar = parse_grammar(language.grammar(parameters), language.name)
-        return GrammarDistribution(grammar if unary_start else _as_in_the_data(grammar), greatest)
+        return GrammarDistribution(_as_in_the_data(grammar), greatest)
     assert language.transform is not None
     return UniformDistribution(language.transform(parameters))
 

@@ -68,7 +68,7 @@ def distribution_from(options: Options) -> Distribution:
     """
     greatest = max(options.max_length, options.test_max_length)
     if options.grammar is None:
-        return distribution_of(options.language(), options.parameters, greatest, unary_start=options.unary_start)
+        return distribution_of(options.language(), options.parameters, greatest)
     grammar = read_grammar(options.grammar)
     try:
         return GrammarDistribution(grammar, greatest)

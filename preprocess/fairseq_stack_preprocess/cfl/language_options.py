@@ -23,9 +23,6 @@ class Options:
         task: the name of one of :data:`.LANGUAGES`.
         grammar: a file with a grammar (see :mod:`.notation`).
         parameters: the parameters of the task; those that are not given have their defaults.
-        unary_start: of a task, keep the strings whose derivation begins with a unary rule, as the papers print the
-            grammars; the papers' data do not have them (see :func:`.without_unary_start`). Dyck and padded
-            reversal differ in this; a user's own grammar is always used as it is.
         min_length: minimum length in train and valid (likewise ``max_length``).
         test_min_length: minimum length in test (likewise ``test_max_length``).
         train_size: number of strings in train (likewise ``valid_size``).
@@ -43,7 +40,6 @@ class Options:
     task: str | None = None
     grammar: Path | None = None
     parameters: Parameters = field(default_factory=dict)
-    unary_start: bool = False
     min_length: int = 40
     max_length: int = 80
     test_min_length: int = 40
@@ -74,12 +70,9 @@ class Options:
         if (self.task is None) == (self.grammar is None):
             raise PrepareError("give either --task or --grammar")
         if self.task is not None:
-            language = self.language()
-            if self.unary_start and language.grammar is None:
-                raise PrepareError(f"--unary-start is for context-free tasks; {self.task} is not context-free")
-            return language.parameters(self.parameters)
-        if self.parameters or self.unary_start:
-            raise PrepareError("task parameters and --unary-start cannot be combined with --grammar")
+            return self.language().parameters(self.parameters)
+        if self.parameters:
+            raise PrepareError("task parameters cannot be combined with --grammar")
         return {}
 
     def language(self) -> Language:

@@ -11,23 +11,19 @@ Recogniser: TypeAlias = Callable[[Word], bool]
 """Whether a string is in a language; the empty string is in none."""
 
 
-def recogniser_of(language: Language, parameters: Parameters, *, unary_start: bool = False) -> Recogniser:
-    """The recogniser of the strings that ``prepare cfl`` draws.
+def recogniser_of(language: Language, parameters: Parameters) -> Recogniser:
+    """The recogniser of the strings that ``prepare cfl`` draws from a language with all its parameters.
 
-    Args:
-        language: the language.
-        parameters: all its parameters.
-        unary_start: whether there are strings whose derivation begins with a unary rule (see
-            :func:`.without_unary_start`): in Dyck a pair of brackets around everything, in padded reversal a single
-            symbol.
+    No derivation begins with a unary rule (see :func:`.without_unary_start`): no Dyck string is a pair of brackets
+    around everything, and no padded reversal a single symbol.
     """
     if language.transform is not None:
         return language.transform(parameters).contains
-    return _MAKERS[language.name](parameters, unary_start)
+    return _MAKERS[language.name](parameters)
 
 
-def _reversal(middle: Word) -> Callable[[Parameters, bool], Recogniser]:
-    def make(parameters: Parameters, unary_start: bool) -> Recogniser:
+def _reversal(middle: Word) -> Callable[[Parameters], Recogniser]:
+    def make(parameters: Parameters) -> Recogniser:
         alphabet = set(symbols(parameters["symbol_types"]))
 
         def contains(word: Word) -> bool:
@@ -39,24 +35,22 @@ def _reversal(middle: Word) -> Callable[[Parameters, bool], Recogniser]:
     return make
 
 
-def _padded_reversal(parameters: Parameters, unary_start: bool) -> Recogniser:
-    """All palindromes: w may be the whole first half."""
+def _padded_reversal(parameters: Parameters) -> Recogniser:
+    """All palindromes of two symbols or more: w may be the whole first half."""
     alphabet = symbols(parameters["symbol_types"])
-    least = 1 if unary_start else 2
 
     def contains(word: Word) -> bool:
-        return set(word) <= set(alphabet) and len(word) >= least and word == word[::-1]
+        return set(word) <= set(alphabet) and len(word) >= 2 and word == word[::-1]
 
     return contains
 
 
-def _dyck(parameters: Parameters, unary_start: bool) -> Recogniser:
+def _dyck(parameters: Parameters) -> Recogniser:
     closing = {right: left for left, right in brackets(parameters["bracket_types"])}
-    least = 1 if unary_start else 2
 
     def contains(word: Word) -> bool:
         open_brackets = list(_open_brackets(word, closing))
-        return len(open_brackets) == len(word) and open_brackets[-1:] == [0] and open_brackets.count(0) >= least
+        return len(open_brackets) == len(word) and open_brackets[-1:] == [0] and open_brackets.count(0) >= 2
 
     return contains
 
@@ -121,5 +115,5 @@ _MAKERS: Mapping[str, Callable[[Parameters, bool], Recogniser]] = {
     "unmarked-reversal": _reversal(()),
     "padded-reversal": _padded_reversal,
     "dyck": _dyck,
-    "hardest-cfl": lambda parameters, unary_start: _is_hardest,
+    "hardest-cfl": lambda parameters: _is_hardest,
 }

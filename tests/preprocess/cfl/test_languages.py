@@ -26,9 +26,9 @@ from .test_pcfg import assert_chi_square, log_length_probability
 CONTEXT_FREE = ["marked-reversal", "unmarked-reversal", "padded-reversal", "dyck", "hardest-cfl"]
 
 
-def make(name: str, greatest: int = 100, *, unary_start: bool = False, **parameters: float) -> Distribution:
+def make(name: str, greatest: int = 100, **parameters: float) -> Distribution:
     language = LANGUAGES[name]
-    return distribution_of(language, language.parameters(parameters), greatest, unary_start=unary_start)
+    return distribution_of(language, language.parameters(parameters), greatest)
 
 
 def recogniser(name: str) -> Recogniser:
