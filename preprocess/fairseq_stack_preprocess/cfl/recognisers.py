@@ -110,7 +110,7 @@ def _split(word: Word, separator: str) -> list[Word]:
     return [word[start:end] for start, end in zip([0, *(i + 1 for i in ends)], [*ends, len(word)], strict=True)]
 
 
-_MAKERS: Mapping[str, Callable[[Parameters, bool], Recogniser]] = {
+_MAKERS: Mapping[str, Callable[[Parameters], Recogniser]] = {
     "marked-reversal": _reversal((MARK,)),
     "unmarked-reversal": _reversal(()),
     "padded-reversal": _padded_reversal,
