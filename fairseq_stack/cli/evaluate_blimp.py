@@ -14,7 +14,7 @@ from fairseq_stack.evaluation.results import method_of, sha_of
 from fairseq_stack_preprocess.progress import progress
 
 from .arguments import add_number
-from .checkpoint import LANGUAGE_MODEL, add_checkpoint, load_language_model, model_of, on_device
+from .checkpoint import LANGUAGE_MODEL, add_checkpoint, load_language_model, model_of, on_device, require_ends
 from .evaluation import add_intervals, add_outputs, intervals_of, report, require_outputs
 from .sentence_options import add_scoring, add_text, beam_in_signature, sizes, text_changer
 
@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     pairs = read_pairs(args.blimp, args.pairs or None)
     change, text = text_changer(args)
     model = load_language_model(args)
+    if not args.without_end:
+        require_ends(model, "add --without-end")
     intervals = intervals_of(args)
     scored = _score(model, pairs, change, args)
     overall, fields, phenomena, paradigms = accuracies(scored, intervals)

@@ -8,6 +8,7 @@ import os
 import pickle
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -219,7 +220,7 @@ def load_model_ensemble_and_task(
     For every model; the check of the task and the direction only for stack models. Unnecessary with a fairseq that
     respects these options, and takes the segmentation of data from the checkpoint.
     """
-    from fairseq import checkpoint_utils, utils
+    from fairseq import utils
 
     size = getattr(getattr(kwargs.get("task"), "args", None), "tokens_per_sample", None)
     if size is not None and size < 1:  # fairseq-eval-lm has subtracted the window
@@ -229,18 +230,28 @@ def load_model_ensemble_and_task(
         _refuse_options_without_effect(cfg, arg_overrides or {})
     except UserError:  # a model of another task does not always fit
         if kwargs.get("task") is not None:
-            cfg = checkpoint_utils.load_checkpoint_to_cpu(filenames[0])["cfg"]
-            _refuse_another_task_than_the_stream(kwargs["task"], cfg.task)
+            for trained in _tasks_of_training(filenames):
+                _refuse_another_task_than_the_stream(kwargs["task"], trained)
         raise
     if any(type(model).__module__.startswith("fairseq_stack.") for model in models):
         task.task_of_training = cfg.task  # which fairseq-eval-lm asks how to divide the data
-        _refuse_another_task_than_the_stream(task, cfg.task)
-        _refuse_the_other_direction(task.cfg, cfg.task)
+        # The configuration is of the last model, and fairseq-validate overrides the languages.
+        is_of_training = len(filenames) == 1 and not {"source_lang", "target_lang"} & (arg_overrides or {}).keys()
+        for trained in [cfg.task] if is_of_training else _tasks_of_training(filenames):
+            _refuse_another_task_than_the_stream(task, trained)
+            _refuse_the_other_direction(task.cfg, trained)
     data = getattr(task.cfg or task.args, "data", None)  # older tasks have a Namespace
     if data and any(map(_has_companions, models)):
         for filename in filenames:
             require_same_task(Path(filename), Path(utils.split_paths(data)[0]))
     return models, cfg, task
+
+
+def _tasks_of_training(filenames: Iterable[str]) -> Iterator[Any]:
+    """The options of the tasks with which models were trained."""
+    from fairseq import checkpoint_utils
+
+    return (checkpoint_utils.load_checkpoint_to_cpu(filename)["cfg"].task for filename in filenames)
 
 
 def _refuse_options_without_effect(cfg: Any, overrides: dict[str, Any]) -> None:

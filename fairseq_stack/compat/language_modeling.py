@@ -64,6 +64,8 @@ def eval_lm_dataloader(
         shard = f"shard {shard_id} of {num_shards}" if num_shards > 1 else ""
         shortened = "" if self.args.shorten_method == "none" else f"--shorten-method {self.args.shorten_method}"
         remarks += [f"scored {num_scored:,} of {num_tokens:,} tokens", left_out.text, shard, shortened]
+    if getattr(self.args, "without_eos", False):
+        remarks += ["without the ends of sentences"]
     if getattr(self, "reads_tapes", False):
         remarks += ["each word given gold parses (fairseq-stack evaluate-pushdown needs none)"]
     left_out.text = ", ".join(filter(None, remarks))

@@ -73,11 +73,11 @@ KNOWN = {
 """Errors of fairseq that users meet, by how their last line begins, and what to do, with the groups of the first."""
 
 RAISED_BY = {
-    "KeyError: None": "parse_args_and_arch",
-    r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": "ls",  # fairseq looks for the languages there
-    "TypeError: 'NoneType' object is not iterable": "init_constraints",
-    "KeyError: '(steps|history)'": "_main",
-    "KeyError: '(.*)'": "validate",
+    "KeyError: None": {"parse_args_and_arch"},
+    r"FileNotFoundError: \[Errno 2\] No such file or directory: '(.*)'": {"ls"},  # fairseq looks for languages there
+    "TypeError: 'NoneType' object is not iterable": {"init_constraints"},
+    "KeyError: '(steps|history)'": {"_main"},
+    "KeyError: '(.*)'": {"validate", "get_valid_stats"},
 }
 """The functions that raise those errors of which the last line is not enough to know them."""
 
@@ -115,10 +115,10 @@ def message_of(error: BaseException) -> str | None:
         return lines[-1].removeprefix(_OURS)
     if isinstance(error, UserError):
         return " ".join(map(str.strip, lines))
-    functions = {None, *(frame.name for frame in traceback.extract_tb(error.__traceback__)[-1:])}
+    functions = {frame.name for frame in traceback.extract_tb(error.__traceback__)[-1:]}
     for pattern, advice in KNOWN.items():
         match = re.match(pattern, f"{type(error).__name__}: {error}") or re.match(pattern, lines[-1])
-        if match and RAISED_BY.get(pattern) in functions:
+        if match and (pattern not in RAISED_BY or functions & RAISED_BY[pattern]):
             return match.expand(advice)
     return None
 

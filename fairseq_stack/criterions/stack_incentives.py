@@ -72,6 +72,8 @@ class StackIncentivesCriterion(SummedCriterion):
         transition_noise: float = 0.0,
     ) -> None:
         super().__init__(task)
+        if getattr(getattr(task, "args", None), "sample_break_mode", None) != "eos":
+            raise UserError(f"--criterion {NAME} needs language modeling of single sentences, --sample-break-mode eos")
         self.entropy_weight, self.height_weight = entropy_weight, height_weight
         self.reading_weight, self.transition_noise = reading_weight, transition_noise
         self.sentence_avg = sentence_avg
@@ -80,12 +82,9 @@ class StackIncentivesCriterion(SummedCriterion):
         """The loss, by what it is divided, and what is logged.
 
         Raises:
-            UserError: the task is not language modeling of sentences, or the model has no nondeterministic stack of
-                unlimited memory, or not what an option needs.
+            UserError: the model has no nondeterministic stack of unlimited memory, or not what an option needs.
         """
         inputs = sample["net_input"]
-        if "prev_output_tokens" in inputs or "segment" in sample:
-            raise UserError(f"--criterion {NAME} needs language modeling of single sentences")
         with driven_stacks(model) as stacks:
             output = functional_call(model, self._noisy_biases(model), (), inputs)
         target = sample["target"]

@@ -43,6 +43,8 @@ class TorchAdam(FairseqAdam):
         groups: list[Any] = list(params)
         if scale != 1:
             of_stacks = [p for p in groups if getattr(p, "param_group", None) == PARAMETERS_OF_STACKS]
+            if len(groups) == 1:
+                raise UserError("--stack-lr-scale: half precision joins all parameters; add --fp16-no-flatten-grads")
             if scale <= 0 or not of_stacks:
                 raise UserError(f"--stack-lr-scale: expected a positive number and a model with a stack, got {scale}")
             others = set(groups).difference(of_stacks)
@@ -63,5 +65,5 @@ class TorchAdam(FairseqAdam):
 
     @property
     def supports_flat_params(self) -> bool:
-        """Whether the parameters may be one vector, as with ``--fp16``: each number is updated alone."""
-        return bool(self.cfg.stack_lr_scale == 1)
+        """The parameters may be one vector, as with ``--fp16``: each number is updated alone."""
+        return True

@@ -51,7 +51,7 @@ class PromptClassificationTask(PushdownLanguageModelingTask):
     def build_model(self, args: Any, from_checkpoint: bool = False) -> Any:
         """As in fairseq, with a regressor for a regression."""
         model = super().build_model(args, from_checkpoint)
-        self.has_parses = getattr(getattr(model.decoder, "network", None), "reads_tape", False)
+        self.has_parses = self.reads_tapes = getattr(getattr(model.decoder, "network", None), "reads_tape", False)
         if self.label_tokens is None:
             model.regressor = Regressor(_num_features(model, self.dictionary.eos()))
         return model

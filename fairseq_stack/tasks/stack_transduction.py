@@ -155,9 +155,9 @@ class StackTransductionTask(FairseqTask):
         """A generator that writes the most probable word at each scored position, and blanks elsewhere.
 
         Raises:
-            UserError: ``--score-reference`` or ``--prefix-size`` is given.
+            UserError: ``--score-reference``, ``--prefix-size``, ``--nbest`` or ``--sampling`` is given.
         """
-        for name, default in (("score_reference", False), ("prefix_size", 0)):
+        for name, default in (("score_reference", False), ("prefix_size", 0), ("nbest", 1), ("sampling", False)):
             if getattr(args, name, default) != default:
                 raise UserError(
                     f"--{name.replace('_', '-')}: --task {TASK} writes all symbols at once; leave the option out"

@@ -13,7 +13,9 @@ from fairseq_stack.modules import NondeterministicStackAttention, StackLSTM
 PAD, EOS = 1, 2
 TOKENS = torch.tensor([[EOS, 5, 3, 4, 6], [EOS, 6, PAD, PAD, PAD], [EOS, 3, 4, PAD, PAD]])
 TARGET = torch.tensor([[5, 3, 4, 6, EOS], [6, EOS, PAD, PAD, PAD], [3, 4, EOS, PAD, PAD]])
-TASK: Any = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD, eos=lambda: EOS))
+TASK: Any = SimpleNamespace(
+    target_dictionary=SimpleNamespace(pad=lambda: PAD, eos=lambda: EOS), args=SimpleNamespace(sample_break_mode="eos")
+)
 
 
 class Model(nn.Module):

@@ -122,10 +122,6 @@ def test_a_sentence_without_words() -> None:
 
 def test_errors() -> None:
     criterion, batch = StackIncentivesCriterion(TASK, 1.0, 1.0, True), sample()
-    translated = {**batch, "net_input": {**batch["net_input"], "prev_output_tokens": TOKENS}}
-    for other in (translated, {**batch, "segment": 0}):
-        with pytest.raises(UserError, match="needs language modeling of single sentences"):
-            criterion(Model(), other)
     limited = Model()
     limited.stack = NondeterministicStackAttention(8, 2, 2, 3, window=2)
     with pytest.raises(UserError, match="expected a stack with unlimited memory, got a window of 2"):

@@ -103,9 +103,16 @@ class TestOtherDictionary:
             command = [data, *TRANSLATION, *TRAINING, flag, translation_model]
             assert_refused(f"cannot continue from {translation_model}: ", "train", *command, save_dir=tmp_path / "save")
 
-    def test_other_direction(self, corpora: Corpora, translation_model: Path) -> None:
+    def test_other_direction(self, corpora: Corpora, translation_model: Path, tmp_path: Path) -> None:
         command = [corpora.translation, "--path", translation_model, *GENERATION, "-s", "tgt", "-t", "src"]
-        assert_refused("the model translates from src to tgt: expected -s src -t tgt", "generate", *command)
+        message = "the model translates from src to tgt: expected -s src -t tgt"
+        assert_refused(message, "generate", *command)
+        validate = [*command[:3], "--task", "translation", "-s", "tgt", "-t", "src", "--batch-size", 4, "--cpu"]
+        assert_refused(message, "validate", *validate)
+        back = ["-s", "tgt", "-t", "src", "--max-epoch", 1, "--save-dir", tmp_path]
+        run("train", corpora.translation, *TRANSLATION, *TRAINING, *back)
+        command[2] = f"{translation_model}:{tmp_path / 'checkpoint_last.pt'}"  # the options are those of the last one
+        assert_refused(message, "generate", *command)
 
 
 class TestOtherArchitecture:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fairseq_stack.errors import UserError
 from tests.end_to_end.conftest import SPLITS, Corpora
 from tests.end_to_end.fairseq_commands import (
     BARE_LANGUAGE_MODEL,
@@ -65,6 +66,9 @@ def test_incentives(corpora: Corpora, tmp_path: Path) -> None:
         losses += trained.training_losses()
     assert losses[1] == pytest.approx(losses[0], abs=0.0011), losses
     assert len(set(losses[1:])) == len(options), losses
+    blocks = ["--sample-break-mode", "none", "--tokens-per-sample", 16, "--criterion", "stack_incentives"]
+    with pytest.raises(UserError, match=r"^--criterion stack_incentives needs language modeling of single sentences"):
+        run("train", corpora.language_modeling, *model, *blocks, "--save-dir", tmp_path / "blocks")
 
 
 def test_generate_with_prefixes(corpora: Corpora, recurrent_model: Path) -> None:

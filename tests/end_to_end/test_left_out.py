@@ -15,6 +15,7 @@ from fairseq_stack import cli
 from fairseq_stack.errors import UserError
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import GENERATION, LANGUAGE_MODEL, TRAINING, Output, run
+from tests.evaluation.test_blimp import line
 
 DATA = ["--num-workers", 0, "--cpu", "--batch-size", 2]
 EOS_MODE = ["--sample-break-mode", "eos"]
@@ -129,7 +130,7 @@ def test_ends_that_training_left_out(corpora: Corpora, tmp_path: Path, capsys: p
     model = tmp_path / "checkpoint_last.pt"
     with pytest.raises(UserError, match="trained without the ends of sentences: expected --task stack_language_mod"):
         score(corpora, model, *EOS_MODE)
-    assert "Loss" in score(corpora, model, *EOS_MODE, *task)
+    assert "without the ends of sentences" in score(corpora, model, *EOS_MODE, *task)
     text = tmp_path / "text"
     text.write_text("a b\n", encoding="utf-8")
     surprisals = ["surprisal", str(model), str(text)]
@@ -140,6 +141,9 @@ def test_ends_that_training_left_out(corpora: Corpora, tmp_path: Path, capsys: p
         "the model was trained with --without-eos, so it does not predict ends; leave out --end"
         in capsys.readouterr().err
     )
+    (tmp_path / "pairs.jsonl").write_text(line("a b", bad="b a"), encoding="utf-8")
+    assert cli.main(["evaluate-blimp", str(model), "--blimp", str(tmp_path)]) == 2
+    assert "it does not predict ends; add --without-end" in capsys.readouterr().err
 
 
 def test_models_of_fairseq_score_blocks(corpora: Corpora, stock_model: Path) -> None:

@@ -193,7 +193,7 @@ def test_mistakes(
     generate = [corpus / "data-bin", *TASK, "--path", checkpoint, *GENERATION]
     with pytest.raises(UserError, match=r"^--task stack_transduction: expected --criterion transduction, or one d"):
         run("train", corpus / "data-bin", *TASK, "--arch", "neural_stack", "--batch-size", 2, "--save-dir", tmp_path)
-    for option in (["--score-reference"], ["--prefix-size", 2]):
+    for option in (["--score-reference"], ["--prefix-size", 2], ["--nbest", 2], ["--sampling", "--beam", 1]):
         with pytest.raises(UserError, match=f"^{option[0]}: --task stack_transduction writes all symbols at once"):
             run("generate", *generate, *option)
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from fairseq.trainer import Trainer
 
+from fairseq_stack.compat.messages import message_of
 from fairseq_stack.errors import UserError
 from tests.end_to_end.conftest import Corpora
 from tests.end_to_end.fairseq_commands import BARE_LANGUAGE_MODEL, TRAINING, Output, run
@@ -128,6 +129,15 @@ def test_small_improvements_count_if_all_digits_do(corpora: Corpora, tmp_path: P
     best = torch.load(tmp_path / "exact" / "checkpoint_best.pt", weights_only=True)["extra_state"]["best"]
     assert best != round(best, 3)
     assert best == pytest.approx(exact[-1].loss, abs=1e-5)
+
+
+def test_a_metric_that_there_is_not(corpora: Corpora, tmp_path: Path) -> None:
+    """Also if training continues, where another function of fairseq looks for it."""
+    command: list[Any] = ["train", corpora.language_modeling, *MODEL, "--save-dir", tmp_path, "--max-epoch", 1]
+    run(*command)
+    with pytest.raises(KeyError) as error:
+        run(*command, "--max-epoch", 2, "--best-checkpoint-metric", "bleu")
+    assert str(message_of(error.value)).startswith("--best-checkpoint-metric bleu: the validation has no such metric")
 
 
 def test_a_metric_that_is_no_average(corpora: Corpora, tmp_path: Path) -> None:

@@ -38,11 +38,13 @@ def test_weight_decay_is_a_penalty_on_the_loss() -> None:
     assert not torch.allclose(trained(FairseqAdam, 0.1), expected, rtol=0, atol=1e-3)
 
 
-def test_it_works_with_half_precision_but_keeps_its_statistics() -> None:
+def test_half_precision_joins_all_parameters() -> None:
     parameters = [nn.Parameter(torch.zeros(1))]
     assert TorchAdam(OmegaConf.structured(TorchAdamConfig(**OPTIONS)), parameters).supports_flat_params
     with pytest.raises(UserError, match="--fp16-adam-stats"):
         TorchAdam(OmegaConf.structured(TorchAdamConfig(**OPTIONS, fp16_adam_stats=True)), parameters)
+    with pytest.raises(UserError, match=r"--stack-lr-scale: .*; add --fp16-no-flatten-grads"):
+        TorchAdam(OmegaConf.structured(TorchAdamConfig(**OPTIONS, stack_lr_scale=2.0)), parameters)
 
 
 def test_without_decay_it_is_fairseqs_adam() -> None:
@@ -58,7 +60,6 @@ def test_the_rate_of_stacks() -> None:
     """The first update of Adam is the learning rate, whatever the gradients are."""
     stack = parse_layer_list("nd-2-3-5")[0].build(4, SimpleNamespace(stack_value_activation="sigmoid", stack_bias=True))
     optimizer = scaled(3.0, stack)
-    assert not optimizer.supports_flat_params
     for other in (optimizer, scaled(3.0, stack)):
         other.load_state_dict(optimizer.state_dict(), {"lr": 0.01})
         assert [group["lr"] for group in other.param_groups] == pytest.approx([0.01, 0.03])
