@@ -60,6 +60,9 @@ class StackIncentivesCriterion(SummedCriterion):
     The losses are averaged when gradients are: over words, or with ``--sentence-avg`` over sentences. The log has the
     sum as ``loss`` and, per word, ``nll_loss``, ``run_entropy``, ``height_loss`` and ``reading_loss``, all to base 2;
     ``ppl`` is of the words.
+
+    Raises:
+        UserError: the task is not language modeling of single sentences.
     """
 
     def __init__(

@@ -119,7 +119,7 @@ def _extend_groups(step: Extend, inputs: Tensor, symbols: Tensor, state: Groups)
         computed, group_state = step(inputs[read].unflatten(0, (len(rows), count)), before)
         if outputs is None:
             outputs = computed.new_zeros(*symbols.shape, computed.size(2))
-        outputs = outputs.masked_scatter(read.unsqueeze(2), computed.to(outputs.dtype))  # autocast may differ
+        outputs = outputs.masked_scatter(read.unsqueeze(2), computed.to(outputs.dtype))  # autocast: two types
         after.append(Group(rows, group_state))
     assert outputs is not None, "a batch has rows"
     return outputs, Groups(tuple(after))
