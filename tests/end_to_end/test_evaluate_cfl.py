@@ -113,8 +113,10 @@ def test_without_ends_and_samples(corpus: Path, checkpoint: Path, tmp_path: Path
     assert all(row.tokens == row.strings * row.length for row in result.by_length)
     scoring = ["--task", "stack_language_modeling", "--without-eos", "--sample-break-mode", "eos", "--batch-size", 3]
     output = run("eval-lm", corpus / "data-bin", "--path", checkpoint, "--gen-subset", "valid", *scoring, "--cpu")
-    (perplexity,) = [line.partition("Perplexity: ")[2] for line in output.log if "Perplexity: " in line]
+    (said,) = [line.partition("Perplexity: ")[2] for line in output.log if "Perplexity: " in line]
+    perplexity, _, remark = said.partition("; ")
     assert math.exp(result.overall.cross_entropy) == pytest.approx(float(perplexity), abs=0.0051)
+    assert remark == "without the ends of sentences"
 
 
 @with_one_model
