@@ -160,6 +160,10 @@ def test_classification(kind: str, corpora: Corpora, tmp_path: Path) -> None:
         assert last(validated, "f1") == pytest.approx(100 * of_last.f1.value, abs=1e-4)
         assert last(validated, "matthews") == pytest.approx(of_last.matthews.value, abs=1e-4)
     validate(tmp_path / "checkpoint_last.pt", corpora.labels, "train")  # which has no candidates
+    scoring = ["--sample-break-mode", "eos", "--gen-subset", "valid", "--num-workers", 0, "--cpu"]
+    path = ["--path", tmp_path / "checkpoint_last.pt", *PROMPTS[:2], *scoring]
+    (score,) = [line for line in run("eval-lm", corpora.labels / "data-bin", *path).log if "Perplexity: " in line]
+    assert ("each word given gold parses" in score) == (kind == "parsing")
 
 
 def test_models_of_fairseq(corpora: Corpora, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class TestOtherDictionary:
         assert_refused(message, "validate", *validate)
         back = ["-s", "tgt", "-t", "src", "--max-epoch", 1, "--save-dir", tmp_path]
         run("train", corpora.translation, *TRANSLATION, *TRAINING, *back)
-        command[2] = f"{translation_model}:{tmp_path / 'checkpoint_last.pt'}"  # the options are those of the last one
+        command[2] = f"{translation_model}:{tmp_path / 'checkpoint_last.pt'}"  # fairseq keeps the last configuration
         assert_refused(message, "generate", *command)
 
 

@@ -131,7 +131,7 @@ def test_small_improvements_count_if_all_digits_do(corpora: Corpora, tmp_path: P
     assert best == pytest.approx(exact[-1].loss, abs=1e-5)
 
 
-def test_a_metric_that_there_is_not(corpora: Corpora, tmp_path: Path) -> None:
+def test_an_unknown_metric(corpora: Corpora, tmp_path: Path) -> None:
     """Also if training continues, where another function of fairseq looks for it."""
     command: list[Any] = ["train", corpora.language_modeling, *MODEL, "--save-dir", tmp_path, "--max-epoch", 1]
     run(*command)
