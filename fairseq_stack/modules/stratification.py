@@ -9,7 +9,12 @@ from torch import Tensor
 
 from fairseq_stack.modules.inspected import InspectedStratification
 from fairseq_stack.modules.stack_attention import StackAttention, ValueActivation
-from fairseq_stack.ops import StratificationStackState, computation_dtype, stratification_stack
+from fairseq_stack.ops import (
+    ControlledStratification,
+    StratificationStackState,
+    computation_dtype,
+    stratification_stack,
+)
 
 
 class StratificationStackAttention(StackAttention):
@@ -35,6 +40,11 @@ class StratificationStackAttention(StackAttention):
 
     def activated(self, values: Tensor) -> Tensor:
         return values.tanh() if self.value_activation == "tanh" else super().activated(values)
+
+    def controlled(self) -> ControlledStratification | None:
+        if type(self) is not StratificationStackAttention:
+            return None
+        return ControlledStratification(self.value_size, "tanh" if self.value_activation == "tanh" else "sigmoid")
 
     def arguments(self, actions: Tensor, values: Tensor) -> tuple[Tensor, ...]:
         return (*actions.sigmoid().unbind(-1), values)

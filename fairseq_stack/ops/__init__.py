@@ -50,6 +50,7 @@ from fairseq_stack.ops.queues import QueueState, queue
 from fairseq_stack.ops.recurrent import (
     ControlledAutomaton,
     ControlledStack,
+    ControlledStratification,
     ControlledSuperposition,
     stack_lstm,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "Backend",
     "ControlledAutomaton",
     "ControlledStack",
+    "ControlledStratification",
     "ControlledSuperposition",
     "ControllerSetup",
     "DeltaRuleState",

@@ -32,7 +32,7 @@ OPTIONS: dict[str, list[StackAttention]] = {
         )
     ],
 }
-STEPPED = ("strat", "log-weights", "limited-log-weights", "initial-state", "layers", "layers-none", "rnn", "rnn-layers")
+STEPPED = ("log-weights", "limited-log-weights", "initial-state", "layers", "layers-none", "rnn", "rnn-layers")
 EACH = pytest.mark.parametrize("name", [name for name in (*STACKS, *OPTIONS) if name not in STEPPED])
 
 

@@ -158,7 +158,9 @@ def test_numbers_that_are_not_finite_stay_out_of_earlier_steps_and_other_sequenc
         assert of_first[[0, 2]].isfinite().all()
 
 
-@pytest.mark.parametrize("name", ["neural-lstm", "neural-gru", "neural-linear", "neural-pushed-from-buffer"])
+@pytest.mark.parametrize(
+    "name", ["lstm-strat", "neural-lstm", "neural-gru", "neural-linear", "neural-pushed-from-buffer"]
+)
 @pytest.mark.usefixtures("instruction_set")
 def test_strengths_of_exactly_0_and_1(name: str) -> None:
     """Where the sigmoids of strengths have biases of -1000 and 1000, in all combinations."""
@@ -166,7 +168,7 @@ def test_strengths_of_exactly_0_and_1(name: str) -> None:
     for extremes in product((-1000.0, 1000.0), repeat=4 if network.is_buffered else 2):
         arguments = network.arguments()
         with torch.no_grad():
-            arguments[2][: len(extremes)] = torch.tensor(extremes, dtype=torch.float64)
+            arguments[network.names.index("bias")][: len(extremes)] = torch.tensor(extremes, dtype=torch.float64)
         assert_agree(network, arguments, 1e-10)
 
 

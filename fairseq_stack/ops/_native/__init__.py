@@ -34,7 +34,7 @@ __all__ = ["Availability", "Buffers", "Library", "availability", "buffers", "cre
 logger = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("_kernels.so")
-INTERFACE = 23  # fss_interface() of the library that this module can call
+INTERFACE = 24  # fss_interface() of the library that this module can call
 WORTH_THREADS = 100_000  # multiply-adds: one thread finishes fewer before a second has started
 WORTH_CREW = 2_000_000  # multiply-adds of a sequence that is shared: its threads also wait for each other
 SMALL = 65_536  # bytes: the C library allocates fewer without a call of the system

@@ -4,7 +4,7 @@ The input buffer is a queue that is filled before the first step, and the output
 ``reference.py`` says so literally and is where to begin; ``pytorch.py`` reads at a position between two items
 (``_marks.py`` keeps what is not finite in its place), and ``state.py`` takes one step of the input buffer.
 
-An equation that changes, changes in these three and in ``_native/src/controller_memory.h: ctrl_look_up``.
+An equation that changes, changes in these three and in ``_native/src/controller_buffer.h: ctrl_look_up``.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ in one call on CPUs (``_native/src/recurrent*.h``, gradients written by hand) an
 that double precision cannot hold. ``stacks.py`` says which stacks there can be. Step by step the same network is
 ``modules/stack_lstm.py``.
 
-An equation that changes, changes in ``reference.py``, in ``recurrent.h`` (the LSTM), ``recurrent_superposition.h`` or
-``recurrent_automaton.h`` (the stacks), and in the module.
+An equation that changes, changes in ``reference.py``, in ``recurrent.h`` (the LSTM), ``recurrent_superposition.h``,
+``controller_memory.h`` or ``recurrent_automaton.h`` (the stacks), and in the module.
 """
 
 from __future__ import annotations
@@ -20,9 +20,15 @@ from .._arguments import Sizes, without_autocast
 from .._backends import Backend, by_name, choose_backend, native_obstacle
 from .native import stack_lstm_native
 from .reference import stack_lstm_reference
-from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition
+from .stacks import ControlledAutomaton, ControlledStack, ControlledStratification, ControlledSuperposition
 
-__all__ = ["ControlledAutomaton", "ControlledStack", "ControlledSuperposition", "stack_lstm"]
+__all__ = [
+    "ControlledAutomaton",
+    "ControlledStack",
+    "ControlledStratification",
+    "ControlledSuperposition",
+    "stack_lstm",
+]
 
 BACKENDS = by_name(
     Backend("native", stack_lstm_native, native_obstacle),
@@ -66,7 +72,7 @@ def stack_lstm(
 
     Returns:
         h_1..h_n, (B, n, H), in the dtype of the arguments, float32 or float64. In float32, ``"native"`` computes
-        sequences in float64 for which a nondeterministic stack needs it.
+        sequences in float64 for which a nondeterministic stack needs it, and all with a stratification stack.
 
     Raises:
         ValueError: an argument's shape, dtype, layout or device is wrong, or there is no such backend.

@@ -13,10 +13,12 @@ from .._native.structures import Call, new_call, structs
 from .._operators import gradients_inside, register_gradients
 from .._transforms import refuse_forward_mode
 from .reference import stack_lstm_reference
-from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition, Weights
+from .stacks import ControlledAutomaton, ControlledStack, ControlledStratification, ControlledSuperposition, Weights
 
 _UNLIMITED = 2**31 - 1  # a window or depth that no sequence exceeds
-_PUSHES: tuple[Any, ...] = ("sigmoid", "exponential", "identity", "hidden", "ones")  # as the kernels number them
+# As the kernels number them:
+_PUSHES: tuple[Any, ...] = ("sigmoid", "exponential", "tanh", "identity", "hidden", "ones")
+_KINDS = ControlledSuperposition, ControlledStratification, ControlledAutomaton
 _TOGETHER = 16  # MOST_TOGETHER of the kernels
 
 
@@ -49,7 +51,8 @@ def _stack_lstm(
     batch_size, length, _ = gates.shape
     outputs = gates.new_empty(batch_size, length, gates.shape[2] // 4)
     remembered = gates.new_empty(batch_size, length, recurrent.shape[1])
-    wide, inexact = torch.zeros(batch_size, dtype=torch.bool), torch.zeros(batch_size, dtype=torch.bool)
+    inexact = torch.zeros(batch_size, dtype=torch.bool)
+    wide = torch.full_like(inexact, any(isinstance(x, ControlledStratification) for x in _stacks(stacks)))
     far = gates[:0].clone()
     if outputs.numel() == 0:
         return outputs, remembered, gates.new_empty(batch_size, 0, dtype=torch.uint8), far, wide, inexact
@@ -185,21 +188,26 @@ def _exact_gradients(
 def _numbers(stack: ControlledStack) -> tuple[int, ...]:
     """The stack as struct rnn_stack."""
     pushes = _PUSHES.index(stack.pushes)
+    first = _KINDS.index(type(stack)), stack.size, pushes
     if isinstance(stack, ControlledSuperposition):
-        return 0, stack.size, pushes, stack.depth_limit or _UNLIMITED, 0, 0, 0, 0, 0
+        return *first, stack.depth_limit or _UNLIMITED, 0, 0, 0, 0, 0
+    if isinstance(stack, ControlledStratification):
+        return *first, _UNLIMITED, 0, 0, 0, 0, 0
     limit = min(stack.window or _UNLIMITED, _UNLIMITED)
     options = stack.normalized, stack.original_bottom, stack.states_in_reading
-    return 1, stack.size, pushes, limit, stack.num_states, stack.num_symbols, *map(int, options)
+    return *first, limit, stack.num_states, stack.num_symbols, *map(int, options)
 
 
 def _stacks(numbers: Sequence[int]) -> list[ControlledStack]:
     """The stacks that :func:`_numbers` laid out."""
     stacks: list[ControlledStack] = []
     for of_stack in zip(*[iter(numbers)] * _NUMBERS, strict=True):
-        is_automaton, size, pushes, limit, num_states, num_symbols, *options = of_stack
+        kind, size, pushes, limit, num_states, num_symbols, *options = of_stack
         limited, name = None if limit == _UNLIMITED else limit, _PUSHES[pushes]
-        if is_automaton:
+        if _KINDS[kind] is ControlledAutomaton:
             stacks.append(ControlledAutomaton(num_states, num_symbols, size, name, limited, *map(bool, options)))
+        elif _KINDS[kind] is ControlledStratification:
+            stacks.append(ControlledStratification(size, name))
         else:
             stacks.append(ControlledSuperposition(size, name, limited))
     return stacks
@@ -227,8 +235,8 @@ def _together(batch_size: int, length: int, stacks: Tensor, num_weights: int) ->
     each sequence has for itself: these may take as much as the weights.
     """
     columns = 0
-    for is_automaton, _, _, window, num_states, num_symbols, *_ in stacks.tolist():
-        if is_automaton:
+    for kind, _, _, window, num_states, num_symbols, *_ in stacks.tolist():
+        if _KINDS[kind] is ControlledAutomaton:
             remembered, tops = min(length, window), num_states * num_symbols
             columns += remembered**2 * tops * (tops + num_states) // 2
     fitting = _TOGETHER if columns == 0 else 1 + num_weights // columns

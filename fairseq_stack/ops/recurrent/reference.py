@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.nn.functional import linear, pad
 
 from ..nondeterministic._tracked_columns import TrackedColumns
-from .stacks import ControlledAutomaton, ControlledStack, ControlledSuperposition, Weights
+from ..queues.reference import pop_front, read_front
+from .stacks import ControlledAutomaton, ControlledStack, ControlledStratification, ControlledSuperposition, Weights
 
 
 def stack_lstm_reference(
@@ -35,11 +36,14 @@ def stack_lstm_reference(
     return torch.stack(outputs, 1) if outputs else gates[:, :, :size]
 
 
-def _start(stack: ControlledStack, bottom: Tensor, batch_size: int) -> _Superposition | _Automaton:
+def _start(stack: ControlledStack, bottom: Tensor, batch_size: int) -> _Superposition | _Stratification | _Automaton:
     """The stack before the first step; its ``step`` maps projections of h_t, (B, p), and h_t to the reading, (B, r)."""
-    if isinstance(stack, ControlledSuperposition):
-        return _Superposition(stack, bottom.new_zeros(batch_size, 0, stack.size))
-    return _Automaton(stack, bottom.expand(batch_size, -1))
+    if isinstance(stack, ControlledAutomaton):
+        return _Automaton(stack, bottom.expand(batch_size, -1))
+    nothing = bottom.new_zeros(batch_size, 0, stack.size)
+    if isinstance(stack, ControlledStratification):
+        return _Stratification(stack, nothing)
+    return _Superposition(stack, nothing)
 
 
 class _Superposition:
@@ -56,6 +60,21 @@ class _Superposition:
         below = below[:, : at.shape[1]]
         self.elements = (push * above + noop * at + pop * below)[:, : self.stack.depth_limit]
         return self.elements[:, 0]
+
+
+class _Stratification:
+    """The step of ``stratification/reference.py``."""
+
+    def __init__(self, stack: ControlledStratification, values: Tensor) -> None:
+        self.stack, self.values = stack, values
+        self.strengths: list[Tensor] = []
+
+    def step(self, projected: Tensor, hidden: Tensor) -> Tensor:
+        pop, push = projected[:, :2].sigmoid().unbind(1)
+        value = projected[:, 2:].tanh() if self.stack.pushes == "tanh" else projected[:, 2:].sigmoid()
+        self.strengths = [push, *pop_front(self.strengths, pop)]
+        self.values = torch.cat([value[:, None], self.values], 1)
+        return read_front(self.strengths, self.values, torch.ones_like(pop))
 
 
 class _Automaton:

@@ -11,6 +11,7 @@ from torch import Tensor
 from .._arguments import check_sizes
 
 PushedSuperposition = Literal["sigmoid", "identity", "hidden"]
+PushedStratification = Literal["sigmoid", "tanh"]
 PushedAutomaton = Literal["sigmoid", "exponential", "ones"]
 
 
@@ -46,6 +47,42 @@ class ControlledSuperposition:
     def num_projected(self) -> int:
         """How many projections of h_t drive it."""
         return 3 if self.pushes == "hidden" else 3 + self.size
+
+    @property
+    def reading_size(self) -> int:
+        """The size of its reading."""
+        return self.size
+
+    @property
+    def bottom_size(self) -> int:
+        """The size of the vector that lies on it before the first step: there is none."""
+        return 0
+
+
+@dataclass(frozen=True)
+class ControlledStratification:
+    """A stratification stack (Section 2.1 of Hao et al., 2018), driven by projections of the hidden state h_t.
+
+    The sigmoids of its first 2 projections are the strengths of popping and of pushing.
+
+    Attributes:
+        size: the size m of the pushed vectors.
+        pushes: what is pushed: a function of m further projections.
+
+    Raises:
+        ValueError: there is no such function.
+    """
+
+    size: int
+    pushes: PushedStratification = "sigmoid"
+
+    def __post_init__(self) -> None:
+        _check_pushes(self.pushes, PushedStratification)
+
+    @property
+    def num_projected(self) -> int:
+        """How many projections of h_t drive it."""
+        return 2 + self.size
 
     @property
     def reading_size(self) -> int:
@@ -119,7 +156,7 @@ class ControlledAutomaton:
         return self.size
 
 
-ControlledStack = ControlledSuperposition | ControlledAutomaton
+ControlledStack = ControlledSuperposition | ControlledStratification | ControlledAutomaton
 
 Weights = Sequence[Tensor]
 """``recurrent``, ``driving``, ``bias``, ``reading`` and ``bottoms``, as ``stack_lstm`` takes them."""

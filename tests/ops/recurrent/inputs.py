@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from fairseq_stack.ops import ControlledAutomaton, ControlledStack, ControlledSuperposition, stack_lstm
+from fairseq_stack.ops import (
+    ControlledAutomaton,
+    ControlledStack,
+    ControlledStratification,
+    ControlledSuperposition,
+    stack_lstm,
+)
 
 HIDDEN = 5
 STACKS: dict[str, list[ControlledStack]] = {
@@ -15,6 +21,8 @@ STACKS: dict[str, list[ControlledStack]] = {
     "sup": [ControlledSuperposition(4)],
     "depth-limit": [ControlledSuperposition(3, "identity", depth_limit=2)],
     "hidden": [ControlledSuperposition(HIDDEN, "hidden")],
+    "strat": [ControlledStratification(4)],
+    "tanh": [ControlledStratification(3, "tanh")],
     "nd": [ControlledAutomaton(2, 3, 4)],
     "normalized": [ControlledAutomaton(3, 2, 2, "exponential", normalized=True)],
     "ns": [ControlledAutomaton(2, 3, 1, "ones")],
@@ -24,6 +32,7 @@ STACKS: dict[str, list[ControlledStack]] = {
     "four": [
         ControlledSuperposition(2),
         ControlledAutomaton(1, 2, 2),
+        ControlledStratification(2),
         ControlledSuperposition(20),
         ControlledAutomaton(2, 1, 3, window=2),
     ],

@@ -79,12 +79,13 @@ struct sup_step_call {
 
 /* What a controller's stack pushes: a function of a projection of the hidden state, or else the hidden state itself, or a
  * vector of ones. */
-enum { VALUES_SIGMOID, VALUES_EXPONENTIAL, VALUES_IDENTITY, VALUES_HIDDEN, VALUES_ONES };
+enum { VALUES_SIGMOID, VALUES_EXPONENTIAL, VALUES_TANH, VALUES_IDENTITY, VALUES_HIDDEN, VALUES_ONES };
 
-/* A stack that an LSTM drives. */
+/* The stacks that an LSTM drives. */
+enum { STACK_SUPERPOSITION, STACK_STRATIFICATION, STACK_AUTOMATON };
+
 struct rnn_stack {
-    int64_t is_automaton; /* or else superposition, which has no states and symbols */
-    int64_t value_size, values;
+    int64_t kind, value_size, values; /* of these, only automata have states and symbols */
     int64_t limit; /* the depth of superposition, D of the automaton, or a number that nothing exceeds */
     int64_t num_states, num_symbols, is_normalized, has_original_bottom, reads_states;
 };

@@ -46,7 +46,7 @@ static int ctrl_forward(const void *given, int64_t number, char *memory) {
     const struct ctrl_sequence s = ctrl_begin(call, number, 0, memory);
     const size_t T = s.shape.T, K = s.shape.K, R = s.shape.R;
     memset(s.remembered, 0, (T + 1) * K * sizeof(real));
-    memset(s.memory.marks, 0, s.shape.m * sizeof(real));
+    ctrl_begin_memory(&s.memory);
     if (call->controller == CONTROLLER_LSTM) memset(s.cells, 0, s.shape.h * sizeof(real));
     for (size_t t = 1; t <= T; t++) {
         ctrl_input(call, &s, t);
@@ -132,8 +132,7 @@ static int ctrl_backward(const void *given, int64_t number, char *memory) {
     const size_t T = s.shape.T, k = s.shape.k, n = s.shape.n;
     const size_t pushed = call->memory == MEMORY_NONE ? 0 : T;
     real of_position = 0; /* of all positions from step t + 1 on, which is the gradient of i_t */
-    memset(s.memory.of_items, 0, pushed * s.shape.m * sizeof(real));
-    memset(s.memory.of_strengths, 0, pushed * sizeof(real));
+    ctrl_begin_memory_back(&s.memory, pushed);
     memset(s.of_inputs, 0, n * k * sizeof(real));
     if (call->controller == CONTROLLER_LSTM) memset(s.of_cell, 0, s.shape.h * sizeof(real));
     memset(s.of_remembered[T % 2], 0, s.shape.K * sizeof(real));

@@ -1,5 +1,5 @@
-/* The memory of a controller, for one sequence: a stack or a queue by cumulative strengths, and the input buffer (Section
- * 8.2 of docs/algorithm.md). Only in double.
+/* The memory of a controller, for one sequence: a stack or a queue by cumulative strengths (Section 8.2 of
+ * docs/algorithm.md).
  */
 
 /* Item i is what step i + 1 pushed. A stack is read from its last item on, a queue from its first. */
@@ -12,7 +12,34 @@ struct ctrl_memory {
     real *marks;     /* added to all further readings: NaN for the components of what was not finite, else 0, (m) */
     real *of_items;  /* gradients of the items, (T, m), and of the strengths after a step, (T) */
     real *of_strengths;
+    size_t bytes, scratch_bytes;
 };
+
+/* Lays out room for T steps in the record and in the working memory. */
+static struct ctrl_memory ctrl_lay_out_memory(int is_queue, size_t T, size_t size, char *record, char *scratch) {
+    struct ctrl_memory s = {.is_queue = is_queue, .size = size};
+    char *memory = record;
+    size_t used = 0;
+    TAKE(s.items, T * size)
+    TAKE(s.strengths, T * (T + 1) / 2)
+    s.bytes = used;
+    memory = scratch;
+    used = 0;
+    TAKE(s.marks, size)
+    TAKE(s.of_items, T * size)
+    TAKE(s.of_strengths, T)
+    s.scratch_bytes = used;
+    return s;
+}
+
+/* Before the first step. */
+INLINE void ctrl_begin_memory(const struct ctrl_memory *memory) { memset(memory->marks, 0, memory->size * sizeof(real)); }
+
+/* Before the last of T steps, on the way back. */
+INLINE void ctrl_begin_memory_back(const struct ctrl_memory *memory, size_t T) {
+    memset(memory->of_items, 0, T * memory->size * sizeof(real));
+    memset(memory->of_strengths, 0, T * sizeof(real));
+}
 
 /* The strengths after step t. */
 INLINE real *ctrl_strengths(const struct ctrl_memory *memory, size_t t) {
@@ -92,33 +119,4 @@ static void ctrl_step_back(const struct ctrl_memory *memory, size_t t, real pop,
     }
     *of_pop = -popped;
     *of_push = pushed;
-}
-
-/* ---------------------------------------------------------------- input buffer */
-
-/* x_t from items (n, k), between the items before and after the position; zeros lie past the end. */
-static void ctrl_look_up(const real *items, size_t n, size_t k, real position, real *x) {
-    const size_t place = position < n ? (size_t)position : n;
-    const real share = position < n ? position - place : position - position;
-    for (size_t j = 0; j < k; j++) {
-        const real here = place < n ? items[place * k + j] : 0;
-        const real there = share > 0 && place + 1 < n ? items[(place + 1) * k + j] : 0;
-        x[j] = (1 - share) * here + share * there + (here - here) + (there - there);
-    }
-}
-
-/* Adds what x_t owes to the gradients of the items; returns the gradient of the position. */
-static real ctrl_look_up_back(const real *items, size_t n, size_t k, real position, const real *of_x, real *of_items) {
-    if (!(position < n)) return 0;
-    const size_t place = (size_t)position;
-    const real share = position - place;
-    real of_position = 0;
-    for (size_t j = 0; j < k; j++) {
-        of_items[place * k + j] += (1 - share) * of_x[j];
-        of_position -= ctrl_finite(items[place * k + j]) * of_x[j];
-        if (place + 1 == n) continue;
-        of_items[(place + 1) * k + j] += share * of_x[j];
-        of_position += ctrl_finite(items[(place + 1) * k + j]) * of_x[j];
-    }
-    return of_position;
 }

@@ -54,7 +54,7 @@ static struct ctrl_sequence ctrl_lay_out(const struct ctrl_call *call, int is_ba
     const size_t n = shape.n, T = shape.T, k = shape.k, m = shape.m, h = shape.h;
     const size_t K = ctrl_padded(shape.K), P = ctrl_padded(shape.P), R = ctrl_padded(shape.R), C = ctrl_padded(shape.C);
     const size_t cells = call->controller == CONTROLLER_LSTM ? h : 0, pushed = call->memory == MEMORY_NONE ? 0 : T;
-    struct ctrl_sequence s = {.shape = shape, .memory = {.is_queue = call->memory == MEMORY_QUEUE, .size = m}};
+    struct ctrl_sequence s = {.shape = shape};
     char *memory = record;
     size_t used = 0;
     TAKE(s.computed, T * R)
@@ -63,8 +63,6 @@ static struct ctrl_sequence ctrl_lay_out(const struct ctrl_call *call, int is_ba
     TAKE(s.cells, (T + 1) * cells)
     TAKE(s.bounded, T * cells)
     TAKE(s.positions, call->is_buffered ? T : 0)
-    TAKE(s.memory.items, pushed * m)
-    TAKE(s.memory.strengths, pushed * (T + 1) / 2)
     s.bytes = used;
     memory = scratch;
     used = 0;
@@ -73,10 +71,7 @@ static struct ctrl_sequence ctrl_lay_out(const struct ctrl_call *call, int is_ba
     TAKE(s.recurrent_bias, P)
     TAKE(s.weights, is_backward ? shape.R * C : shape.C * R)
     TAKE(s.bias, R)
-    TAKE(s.memory.marks, m)
     if (is_backward) {
-        TAKE(s.memory.of_items, pushed * m)
-        TAKE(s.memory.of_strengths, pushed)
         TAKE(s.of_inputs, n * k)
         TAKE(s.of_remembered[0], K)
         TAKE(s.of_remembered[1], K)
@@ -85,7 +80,10 @@ static struct ctrl_sequence ctrl_lay_out(const struct ctrl_call *call, int is_ba
         TAKE(s.of_features, C)
         TAKE(s.of_cell, cells)
     }
-    s.scratch_bytes = used;
+    s.memory = ctrl_lay_out_memory(call->memory == MEMORY_QUEUE, pushed, m, record ? record + s.bytes : NULL,
+                                   scratch ? scratch + used : NULL);
+    s.bytes += s.memory.bytes;
+    s.scratch_bytes = used + s.memory.scratch_bytes;
     return s;
 }
 

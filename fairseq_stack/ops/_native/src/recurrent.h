@@ -86,6 +86,14 @@ INLINE void rnn_step_block(const struct rnn_call *call, const struct rnn_shape *
     }
 }
 
+/* Whether this kernel of float has left sequences of a block to the kernel of double. */
+INLINE int rnn_has_wide(const struct rnn_call *call, int64_t number) {
+    int wide = 0;
+    for (int64_t i = number * call->together; i < (number + 1) * call->together && i < call->sequences; i++)
+        wide |= call->wide[i];
+    return wide && sizeof(real) == 4;
+}
+
 /* In float, leaves sequences for which that is not precise enough to the kernel of double, which leaves out those for
  * which it is not, either. */
 static int rnn_forward(const void *given, int64_t number, char *memory) {
@@ -93,7 +101,6 @@ static int rnn_forward(const void *given, int64_t number, char *memory) {
     const struct rnn_shape shape = rnn_shape_of(call);
     struct rnn_block block = rnn_begin_block(call, number, 0, memory);
     const size_t H = shape.H, K = shape.K, n = shape.n;
-    const int all = block.count;
     for (int i = 0; i < block.count; i++) rnn_begin(call, &shape, &block.sequences[i]);
     for (size_t t = 1; t <= n && block.count > 0; t++) {
         rnn_gates(call, &shape, &block, t);
@@ -111,7 +118,7 @@ static int rnn_forward(const void *given, int64_t number, char *memory) {
         for (size_t t = 1; t <= n; t++)
             put_numbers(call->is_double, call->outputs, (s->number * n + t - 1) * H, H, s->remembered + t * K + shape.R);
     }
-    return sizeof(real) == 8 || block.count == all;
+    return !rnn_has_wide(call, number);
 }
 
 /* ---------------------------------------------------------------- backward */
@@ -190,19 +197,11 @@ static void rnn_end_back(const struct rnn_call *call, const struct rnn_shape *sh
     for (int64_t i = 0; i < call->num_stacks; i++) all += rnn_bottom_size(&call->stacks[i]);
     for (int64_t i = 0; i < call->num_stacks; i++) {
         const struct rnn_driven *d = &s->stacks[i];
-        if (!d->stack->is_automaton) continue;
+        if (d->stack->kind != STACK_AUTOMATON) continue;
         rnn_nd_end_back(&d->nd, d->of_value);
         put_numbers(call->is_double, call->bottom_gradients, s->number * all + first, d->stack->value_size, d->of_value);
         first += d->stack->value_size;
     }
-}
-
-/* Whether this kernel of float has left sequences of a block to the kernel of double. */
-INLINE int rnn_has_wide(const struct rnn_call *call, int64_t number) {
-    int wide = 0;
-    for (int64_t i = number * call->together; i < (number + 1) * call->together && i < call->sequences; i++)
-        wide |= call->wide[i];
-    return wide && sizeof(real) == 4;
 }
 
 static int rnn_backward(const void *given, int64_t number, char *memory) {

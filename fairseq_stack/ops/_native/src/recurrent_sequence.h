@@ -65,10 +65,14 @@ static struct rnn_sequence rnn_lay_out(const struct rnn_call *call, int is_backw
         struct rnn_driven d = {.stack = &call->stacks[i]};
         TAKE(d.of_value, (size_t)d.stack->value_size)
         char *own_record = record ? record + s.bytes : NULL, *own_scratch = scratch ? scratch + used : NULL;
-        if (d.stack->is_automaton) {
+        if (d.stack->kind == STACK_AUTOMATON) {
             d.nd = rnn_nd_lay_out(d.stack, n, own_record, own_scratch);
             s.bytes += d.nd.steps.bytes;
             used += is_backward ? d.nd.steps.backward_bytes : d.nd.steps.forward_bytes;
+        } else if (d.stack->kind == STACK_STRATIFICATION) {
+            d.strat = ctrl_lay_out_memory(0, n - 1, d.stack->value_size, own_record, own_scratch);
+            s.bytes += d.strat.bytes;
+            used += d.strat.scratch_bytes;
         } else {
             d.sup = rnn_sup_lay_out(d.stack, n, own_record, own_scratch);
             s.bytes += d.sup.bytes;

@@ -49,6 +49,8 @@ INLINE void rnn_activate(const struct rnn_stack *stack, real *values) {
     const int size = (int)stack->value_size;
     if (stack->values == VALUES_SIGMOID)
         for (int i = 0; i < size; i += LANES) store(values + i, sigmoid(load(values + i, size - i)), size - i);
+    else if (stack->values == VALUES_TANH)
+        for (int i = 0; i < size; i += LANES) store(values + i, hyperbolic_tangent(load(values + i, size - i)), size - i);
     else if (stack->values == VALUES_EXPONENTIAL)
         for (int i = 0; i < size; i += LANES) store(values + i, rnn_exponential(load(values + i, size - i)), size - i);
 }
@@ -57,6 +59,7 @@ INLINE void rnn_activate(const struct rnn_stack *stack, real *values) {
 INLINE void rnn_activate_back(const struct rnn_stack *stack, const real *values, real *gradient) {
     for (int64_t i = 0; i < stack->value_size; i++)
         if (stack->values == VALUES_SIGMOID) gradient[i] *= values[i] * (1 - values[i]);
+        else if (stack->values == VALUES_TANH) gradient[i] *= 1 - values[i] * values[i];
         else if (stack->values == VALUES_EXPONENTIAL) gradient[i] *= values[i];
 }
 
@@ -64,7 +67,8 @@ INLINE void rnn_activate_back(const struct rnn_stack *stack, const real *values,
 
 INLINE int rnn_num_actions(const struct rnn_stack *stack) {
     const int64_t C = stack->num_states * stack->num_symbols;
-    return stack->is_automaton ? (int)(C * (2 * C + stack->num_states)) : 3;
+    if (stack->kind == STACK_AUTOMATON) return (int)(C * (2 * C + stack->num_states));
+    return stack->kind == STACK_SUPERPOSITION ? 3 : 2;
 }
 
 /* The projections that drive the stack: actions, and then perhaps vectors. */
@@ -73,18 +77,22 @@ INLINE int rnn_num_projected(const struct rnn_stack *stack) {
 }
 
 INLINE int rnn_reading_size(const struct rnn_stack *stack) {
-    const int64_t tops = stack->is_automaton ? stack->num_symbols * (stack->reads_states ? stack->num_states : 1) : 1;
+    const int64_t of_automaton = stack->num_symbols * (stack->reads_states ? stack->num_states : 1);
+    const int64_t tops = stack->kind == STACK_AUTOMATON ? of_automaton : 1;
     return (int)(tops * stack->value_size);
 }
 
 /* The size of the vector at the bottom. */
-INLINE size_t rnn_bottom_size(const struct rnn_stack *stack) { return stack->is_automaton ? stack->value_size : 0; }
+INLINE size_t rnn_bottom_size(const struct rnn_stack *stack) {
+    return stack->kind == STACK_AUTOMATON ? stack->value_size : 0;
+}
 
 /* A stack in one sequence. */
 struct rnn_driven {
     const struct rnn_stack *stack;
-    struct rnn_sup sup; /* one of the two */
+    struct rnn_sup sup; /* one of these, by the kind of the stack */
     struct rnn_nd nd;
+    struct ctrl_memory strat;
     real *column;   /* of `sup`: after the last step */
     real *of_value; /* room for the gradient of a vector */
 };
@@ -92,7 +100,8 @@ struct rnn_driven {
 /* The actions in place of their projections. */
 INLINE void rnn_act(const struct rnn_stack *stack, real *actions) {
     const int rows = (int)(stack->num_states * stack->num_symbols);
-    if (!stack->is_automaton) rnn_softmax(actions, 3);
+    if (stack->kind == STACK_SUPERPOSITION) rnn_softmax(actions, 3);
+    else if (stack->kind == STACK_STRATIFICATION) store(actions, sigmoid(load(actions, 2)), 2);
     else if (stack->is_normalized)
         for (int row = 0, width = rnn_num_actions(stack) / rows; row < rows; row++)
             rnn_log_softmax(actions + row * width, width);
@@ -100,7 +109,9 @@ INLINE void rnn_act(const struct rnn_stack *stack, real *actions) {
 
 INLINE void rnn_act_back(const struct rnn_stack *stack, const real *actions, real *gradient) {
     const int rows = (int)(stack->num_states * stack->num_symbols);
-    if (!stack->is_automaton) rnn_softmax_back(actions, gradient, 3);
+    if (stack->kind == STACK_SUPERPOSITION) rnn_softmax_back(actions, gradient, 3);
+    else if (stack->kind == STACK_STRATIFICATION)
+        for (int i = 0; i < 2; i++) gradient[i] *= actions[i] * (1 - actions[i]);
     else if (stack->is_normalized)
         for (int row = 0, width = rnn_num_actions(stack) / rows; row < rows; row++)
             rnn_log_softmax_back(actions + row * width, gradient + row * width, width);
@@ -112,7 +123,8 @@ INLINE const real *rnn_pushed(const struct rnn_driven *d, const real *driving, c
 }
 
 INLINE void rnn_begin_stack(struct rnn_driven *d, const real *bottom) {
-    if (d->stack->is_automaton) rnn_nd_begin(&d->nd, bottom);
+    if (d->stack->kind == STACK_AUTOMATON) rnn_nd_begin(&d->nd, bottom);
+    else if (d->stack->kind == STACK_STRATIFICATION) ctrl_begin_memory(&d->strat);
     else {
         d->column = d->sup.columns;
         rnn_sup_end(&d->sup, d->column, 0);
@@ -126,14 +138,16 @@ INLINE int rnn_step_stack(struct rnn_driven *d, int64_t t, real *driving, const 
     rnn_act(stack, driving);
     if (stack->values <= VALUES_IDENTITY) rnn_activate(stack, driving + rnn_num_actions(stack));
     const real *value = rnn_pushed(d, driving, hidden);
-    if (stack->is_automaton) return rnn_nd_step(&d->nd, t, driving, value, reading);
-    d->column = rnn_sup_step(&d->sup, t, d->column, driving, value, reading);
+    if (stack->kind == STACK_AUTOMATON) return rnn_nd_step(&d->nd, t, driving, value, reading);
+    if (stack->kind == STACK_STRATIFICATION) ctrl_step(&d->strat, t, driving[0], driving[1], value, reading);
+    else d->column = rnn_sup_step(&d->sup, t, d->column, driving, value, reading);
     return 1;
 }
 
 /* Before the first step of the backward pass over n steps. */
 INLINE void rnn_begin_stack_back(struct rnn_driven *d, int64_t n) {
-    if (d->stack->is_automaton) rnn_nd_begin_back(&d->nd);
+    if (d->stack->kind == STACK_AUTOMATON) rnn_nd_begin_back(&d->nd);
+    else if (d->stack->kind == STACK_STRATIFICATION) ctrl_begin_memory_back(&d->strat, n - 1);
     else {
         rnn_sup_begin_back(&d->sup);
         d->column = d->sup.columns;
@@ -147,8 +161,11 @@ INLINE void rnn_step_stack_back(struct rnn_driven *d, int64_t t, const real *dri
                                 real *gradient, real *of_hidden) {
     const struct rnn_stack *stack = d->stack;
     const int num_actions = rnn_num_actions(stack);
-    if (stack->is_automaton) rnn_nd_step_back(&d->nd, t, cotangent, gradient, d->of_value);
-    else d->column = rnn_sup_step_back(&d->sup, t, d->column, driving, cotangent, gradient, d->of_value);
+    if (stack->kind == STACK_AUTOMATON) rnn_nd_step_back(&d->nd, t, cotangent, gradient, d->of_value);
+    else if (stack->kind == STACK_STRATIFICATION) {
+        ctrl_step_back(&d->strat, t, driving[0], cotangent, &gradient[0], &gradient[1]);
+        memcpy(d->of_value, d->strat.of_items + (t - 1) * stack->value_size, stack->value_size * sizeof(real));
+    } else d->column = rnn_sup_step_back(&d->sup, t, d->column, driving, cotangent, gradient, d->of_value);
     rnn_act_back(stack, driving, gradient);
     if (stack->values == VALUES_HIDDEN)
         for (int64_t i = 0; i < stack->value_size; i++) of_hidden[i] += d->of_value[i];
