@@ -56,8 +56,12 @@ def draw_bound(axes: Any, bound: float, label: str = "lower bound") -> None:
 
 def draw_note(axes: Any, lines: Sequence[str]) -> None:
     """Small text in the upper left corner of a panel."""
-    text = "\n".join(textwrap.fill(literal(line), LETTERS_IN_NOTE) for line in lines)
-    axes.text(0.03, 0.97, text, transform=axes.transAxes, ha="left", va="top", fontsize=8, color="0.3", zorder=3)
+    _write_small(axes, 0.97, "top", [literal(line) for line in lines])
+
+
+def _write_small(axes: Any, height: float, anchor: str, lines: Sequence[str]) -> None:
+    text = "\n".join(textwrap.fill(line, LETTERS_IN_NOTE) for line in lines)
+    axes.text(0.03, height, text, transform=axes.transAxes, ha="left", va=anchor, fontsize=8, color="0.3", zorder=3)
 
 
 def draw_runs(
@@ -111,13 +115,17 @@ def draw_rows(
 def scale_logarithmically(axes: Any) -> None:
     """Make y, which is drawn already, logarithmic.
 
-    Numbers stand at 1, 2 and 5 in each decade, unless there are very few decades or many.
+    Numbers stand at 1, 2 and 5 in each decade, unless there are very few decades or many. Small text names the lines
+    of which a point cannot be shown.
 
     Raises:
         UserError: no y is greater than 0.
     """
     if not any(y > 0 for line in axes.get_lines() for y in line.get_ydata()):
         raise UserError("a logarithmic scale needs values greater than 0; there are none; leave out --log")
+    cut = [line.get_label() for line in axes.get_lines() if min(line.get_ydata(), default=1) <= 0]
+    if named := [label for label in cut if not label.startswith("_")]:
+        _write_small(axes, 0.03, "bottom", [f"points at 0 or below are not shown: {', '.join(named)}"])
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     if LEAST_DECADES <= math.log10(high / low) <= MOST_DECADES:

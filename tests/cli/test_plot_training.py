@@ -78,6 +78,17 @@ def test_panels_with_the_difference_to_the_bound_of_each_run(
     assert legend_of(drawn[0]) == ["Tf", "lower bound"]
 
 
+def test_a_logarithmic_scale_names_what_it_cannot_show(
+    tmp_path: Path, plot: Callable[..., str], drawn: list[Any]
+) -> None:
+    write_bound(tmp_path / "dyck" / "corpus-1", 0.5)
+    for name, least in (("Sup", 0.5), ("Tf", 0.75)):
+        write_run(tmp_path / "dyck" / name, {50: 1.0, 100: least}, "dyck/corpus-1/data-bin")
+    plot("training dyck:Sup=dyck/Sup dyck:Tf=dyck/Tf --bound --log -o a.pdf")
+    (note,) = drawn[0].axes[0].texts
+    assert note.get_text().split() == "points at 0 or below are not shown: Sup".split()
+
+
 def test_mistakes_in_training_runs(tmp_path: Path, refusal: Callable[[str], str]) -> None:
     write_run(tmp_path / "tf", {50: 1.0})
     write_run(tmp_path / "zero", {100: 1.0}, bleu=0.0)
