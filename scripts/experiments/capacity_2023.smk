@@ -4,14 +4,14 @@ snakemake --snakefile scripts/experiments/capacity_2023.smk --profile scripts/ex
 
 Settings (--config NAME=VALUE ...): languages (marked-reversal,dyck,unmarked-reversal), symbols (sizes of the alphabet; for
 dyck, kinds of brackets; 2,40,80,120,160,200), kinds (lstm,sup-3,ns-1-3,ns-2-3,nd-1-1-3,nd-2-1-3,nd-2-3-3), seeds (1..10),
-epochs (at most; 200), limit (strings in a set, for a quick look) and threads (of a
-training run, 1).
+rate (a learning rate; drawn log-uniformly from 5e-4 to 1e-2), epochs (at most; 200), limit (strings in a set, for a
+quick look) and threads (of a training run, 1).
 
-The training is the papers', with learning rates drawn log-uniformly from 5e-4 to 1e-2. The best run by validation is shown.
+The training is the papers'. The best run by validation is shown.
 """
 
 ALL_KINDS = "lstm,sup-3,ns-1-3,ns-2-3,nd-1-1-3,nd-2-1-3,nd-2-3-3"
-OWN_SETTINGS = {"symbols"}
+OWN_SETTINGS = {"symbols", "rate"}
 DEFAULT_LANGUAGES = "marked-reversal,dyck,unmarked-reversal"
 DEFAULT_SEEDS = "1,2,3,4,5,6,7,8,9,10"
 DEFAULT_EPOCHS = 200
@@ -21,7 +21,7 @@ include: "cfl.smk"
 
 
 ALPHABETS = setting_list("symbols", "2,40,80,120,160,200")
-FOLDER = f"2023-epochs-{EPOCHS}"
+FOLDER = f"2023-epochs-{EPOCHS}{selection('rate')}"
 RESULTS = f"capacity-2023/{FOLDER}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
@@ -33,7 +33,7 @@ for language in LANGUAGES:
         for seed in SEEDS:
             for kind in KINDS:
                 name = f"{language}-{symbols}"
-                rate = log_uniform(draw(f"{name} {kind}", seed), 5e-4, 1e-2)
+                rate = setting("rate", log_uniform(draw(f"{name} {kind}", seed), 5e-4, 1e-2))
                 stack = "none" if kind == "lstm" else kind
                 add(
                     kind,

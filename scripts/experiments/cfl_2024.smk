@@ -3,16 +3,16 @@
 snakemake --snakefile scripts/experiments/cfl_2024.smk --profile scripts/experiments/profiles/local --directory OUT
 
 Settings (--config NAME=VALUE ...): languages (default: the paper's five; several with commas between them), kinds
-(tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd; or lstm-sup-r and lstm-nd-r, whose output layer also reads the stack), protocol
-(recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most; 60, or 200 for protocol=paper),
-rate (a learning rate, or draw), limit (strings in a set, for a quick look), threads (of a training run, 1), init
-(instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings of at most so many
-symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised (sentence or prefixes:
-nondeterministic stacks learn what to do with the short strings from parses, by these --operation-runs), entropy,
-height, reading and noise (on the short strings, the weights and the noise of --criterion stack_incentives, such as
-0.1), stack-rate (the learning rate of stacks in proportion to the others), dropout (instead of the preset's) and keep
-(yes: the checkpoint of each epoch; no). The best run by validation is shown. Of models with an automaton,
-highest-stack.tsv says whether they reverse reversals.
+(tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd; or lstm-ns, the RNS of 2022, or lstm-sup-r and lstm-nd-r, whose output layer
+also reads the stack), protocol (recipe, paper or one-turn), seeds (1, or 1..10 for protocol=paper), epochs (at most;
+60, or 200 for protocol=paper), rate (a learning rate, or draw), limit (strings in a set, for a quick look), threads (of
+a training run, 1), init (instead of the protocol's: one of --stack-init), short (first train for 10 epochs on strings
+of at most so many symbols; 0; with protocol=recipe at the recipe's constant rate, not the setting's), supervised
+(sentence or prefixes: nondeterministic stacks learn what to do with the short strings from parses, by these
+--operation-runs), entropy, height, reading and noise (on the short strings, the weights and the noise of --criterion
+stack_incentives, such as 0.1), stack-rate (the learning rate of stacks in proportion to the others), dropout (instead
+of the preset's) and keep (yes: the checkpoint of each epoch; no). The best run by validation is shown. Of models with
+an automaton, highest-stack.tsv says whether they reverse reversals.
 
 protocol=paper is the paper's training: rates are drawn log-uniformly from 5e-4 to 1e-2. protocol=recipe has no
 dropout, fairseq's initialisation, warm-up and linear decay of the rate. For transformers it has batches of 50 strings
@@ -25,7 +25,7 @@ init=one-turn short=20 and, for LSTMs, rate=1e-2 epochs=10; for transformers, pr
 """
 
 DEFAULT_KINDS = "tf,tf-sup,tf-nd,lstm,lstm-sup,lstm-nd"
-ALL_KINDS = f"{DEFAULT_KINDS},lstm-sup-r,lstm-nd-r"
+ALL_KINDS = f"{DEFAULT_KINDS},lstm-ns,lstm-sup-r,lstm-nd-r"
 INCENTIVES = {
     "entropy": "--entropy-weight",
     "height": "--height-weight",
@@ -66,17 +66,19 @@ if LOSS and not (bool(SUPERVISED) != bool(REWARDED) and SHORT and all("-nd" in k
 RESULTS = f"cfl-2024/{PROTOCOL}-epochs-{EPOCHS}{selection('rate')}{BEGINNING}{SELECTION}"
 EVALUATION, RESTARTS = [], ""
 
-MODELS = {  # the paper's names, and presets
+MODELS = {  # the papers' names; presets and their options
     "tf": ("Tf", "stack_transformer_lm_tf_cfl"),
     "tf-sup": ("Tf+Sup", "stack_transformer_lm_sup_cfl"),
     "tf-nd": ("Tf+Nd", "stack_transformer_lm_nd_cfl"),
     "lstm": ("LSTM", "stack_lstm_lm_lstm_cfl"),
     "lstm-sup": ("LSTM+Sup", "stack_lstm_lm_sup_cfl"),
     "lstm-nd": ("LSTM+Nd", "stack_lstm_lm_nd_cfl"),
+    "lstm-ns": ("RNS", "stack_lstm_lm_nd_cfl --stack ns-2-3"),
     "lstm-sup-r": ("LSTM+Sup+R", "stack_lstm_lm_sup_cfl"),
     "lstm-nd-r": ("LSTM+Nd+R", "stack_lstm_lm_nd_cfl"),
 }
 THREE_STATES = {
+    "lstm-ns": ["--stack", "ns-3-3"],
     "tf-nd": ["--stack-layers", "2xsdpa,nd-3-3-5,2xsdpa"],
     **dict.fromkeys(("lstm-nd", "lstm-nd-r"), ["--stack", "nd-3-3-5"]),
 }
@@ -86,7 +88,7 @@ def model(language, kind):
     """The options of a model."""
     more = THREE_STATES.get(kind, []) if language in LANGUAGES_OF_THREE_STATES else []
     more = [*more, "--reading-in-output"] if kind.endswith("-r") else more
-    return ["--arch", MODELS[kind][1], *more]
+    return ["--arch", *MODELS[kind][1].split(), *more]
 
 
 def rate_of(kind):
