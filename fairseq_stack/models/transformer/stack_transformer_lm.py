@@ -99,8 +99,8 @@ def _check_tables(options: Namespace, task: FairseqTask) -> None:
     if options.compact_vocab:
         require_one_dictionary(MODEL + " with --compact-vocab", task)
     shared = options.share_decoder_input_output_embed
-    if getattr(options, "no_padding_row", False) and not (options.compact_vocab and shared):
-        raise UserError("--no-padding-row has no effect: expected --compact-vocab --share-decoder-input-output-embed")
+    if options.compact_vocab and getattr(options, "no_padding_row", False) and not shared:
+        raise UserError("--no-padding-row has no effect: expected --share-decoder-input-output-embed")
     if shared and options.decoder_input_dim != options.decoder_output_dim:
         raise UserError(
             "--share-decoder-input-output-embed: expected equal --decoder-input-dim and --decoder-output-dim, got "
