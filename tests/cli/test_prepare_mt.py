@@ -32,16 +32,3 @@ def test_europarl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main([*shlex.split(command)[1:], "--pieces", "70", "--no-binarise"]) == 0
     assert lines_of(tmp_path / "data" / "europarl" / "text" / "test.en") == ENGLISH
-
-
-def test_the_test_sets_are_sacrebleu_s() -> None:
-    from sacrebleu.dataset import DATASETS
-
-    for option, name in (("--valid", "wmt16"), ("--test", "wmt17")):
-        theirs = DATASETS[name]
-        assert theirs.data is not None and theirs.md5 is not None
-        (address,), (checksum, *_), (source, reference) = theirs.data, theirs.md5, theirs.langpairs["de-en"]
-        assert f"raw/{name}-test.tgz {address}\n" in PAGE.text
-        assert f"| `{name}-test.tgz` | md5 `{checksum}` | sacrebleu |" in PAGE.text
-        prefix = source.removesuffix("-src.de.sgm")
-        assert reference == f"{prefix}-ref.en.sgm" and f"{option} raw/{prefix} " in PAGE.text

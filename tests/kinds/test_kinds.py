@@ -30,7 +30,7 @@ from tests.end_to_end.fairseq_commands import (
     TRAINING,
     run,
 )
-from tests.kinds.contract import AttentionContract, KindContract, LimitedMemoryContract
+from tests.kinds.contract import AttentionContract, KindContract
 
 for _kind in kinds():
     for _sizes in _kind.examples if _kind.build is not None else ():
@@ -41,7 +41,7 @@ for _kind in kinds():
     if _kind.limited_memory:
         _layer = Layer(_kind, _kind.examples[0], window=4)
         _name = f"Test{_layer}".replace("-", "_").replace("@", "_window_")
-        globals()[_name] = type(_name, (LimitedMemoryContract,), {"layer": _layer})
+        globals()[_name] = type(_name, (KindContract,), {"layer": _layer})
 
 _LIMITED = SimpleNamespace(stack_value_activation="sigmoid", stack_depth_limit=2, push_hidden_state=False)
 

@@ -92,39 +92,6 @@ def test_what_is_read_ahead_equals_the_parallel_logits(preset: str, num_ahead: i
         assert_normwise_close(step, parallel[:, length - 1 : length], 1e-9)
 
 
-@torch.no_grad()
-@each_model(TRANSLATION_PRESETS, LOOPED)
-@pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
-def test_translation_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
-    model = build_opinionated_model(preset, flags)
-    sentences = [random_words(length) for length in (1, 7, 4)]
-    tokens = decoder_input(3, 6)
-    together = with_eos(sentences, left_pad, extra_pads=2)
-    batch, _ = model.decoder(tokens, encoder_out=encode(model, together))
-    for row, sentence in enumerate(sentences):
-        encoder_out = encode(model, with_eos([sentence], left_pad))
-        alone, _ = model.decoder(tokens[row : row + 1], encoder_out=encoder_out)
-        assert_normwise_close(batch[row : row + 1], alone, 1e-9, f"sentence {row}")
-
-
-@torch.no_grad()
-@ALL_MODELS
-@pytest.mark.parametrize("left_pad", [True, False], ids=["pads-left", "pads-right"])
-def test_decoder_does_not_depend_on_the_batch(preset: str, left_pad: bool, flags: tuple[str, ...]) -> None:
-    model = build_opinionated_model(preset, flags)
-    source = with_eos([random_words(4)] * 3, left_pad=False)
-    encoder_out = encode(model, source)
-    rows = [decoder_input(1, length)[0] for length in (0, 7, 3)]
-    batch_tokens = torch.nn.utils.rnn.pad_sequence(
-        rows, batch_first=True, padding_value=DICTIONARY.pad(), padding_side="left" if left_pad else "right"
-    )
-    batch, _ = model.decoder(batch_tokens, encoder_out=encoder_out)
-    for row, tokens in enumerate(rows):
-        alone, _ = model.decoder(tokens.unsqueeze(0), encoder_out=encode(model, source[:1]))
-        in_batch = batch[row, -len(tokens) :] if left_pad else batch[row, : len(tokens)]
-        assert_normwise_close(in_batch, alone[0], 1e-9, f"row {row}")
-
-
 def test_skipping_a_step_is_an_error() -> None:
     model = build_opinionated_model("stack_transformer_lm_nd_cfl")
     with pytest.raises(ValueError, match="one token per step: expected 1 previous output tokens, got 3"):

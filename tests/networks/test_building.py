@@ -14,7 +14,6 @@ from torch import nn
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.plain import plain_model
 from fairseq_stack.networks import LSTMOptions, StackLSTMLM, StackTransformer, StackTransformerLM, TransformerOptions
-from fairseq_stack.networks.initialization import initialize_lstm
 from tests.helpers import assert_normwise_close
 from tests.models.building import DICTIONARY, build_language_model, build_translation_model
 from tests.networks.agreement import batch
@@ -48,25 +47,6 @@ def test_translation_models_begin_as_in_fairseq(changed: dict[str, Any]) -> None
     options: Any = plain_model(model).options
     torch.manual_seed(3)
     assert_same_parameters(StackTransformer(options, VOCAB_SIZE), model)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {},
-        {"stack_init": "paper", "decoder_layers": 2, "learned_initial_state": True},
-        {"stack_init": "uniform", "stack_init_scale": 0.3, "controller": "rnn"},
-        {"stack_init": "one-turn"},
-    ],
-)
-def test_lstms_begin_as_in_fairseq(changed: dict[str, Any]) -> None:
-    model = build_language_model("stack_lstm_lm", DICTIONARY, stack="sup-3+nd-2-2-3", **changed)
-    plain = plain_model(model)
-    torch.manual_seed(3)
-    initialize_lstm(model.decoder, changed.get("stack_init", "uniform"), changed.get("stack_init_scale", 0.1))
-    torch.manual_seed(3)
-    initialize_lstm(plain.decoder, plain.options.stack_init, plain.options.stack_init_scale)
-    assert_same_parameters(plain, model)
 
 
 NETWORKS = {

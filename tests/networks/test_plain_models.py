@@ -161,10 +161,12 @@ def test_lstms(options: Options) -> None:
 @pytest.mark.parametrize("compact", [False, True])
 def test_lstm_of_a_stream(compact: bool) -> None:
     """It reads the end of a sentence in place of the first token."""
-    model = build_language_model("stack_lstm_lm", DICTIONARY, stack="nd-2-2-3", compact_vocab=compact)
+    begins = {"stack_init": "paper", "stack_init_scale": 0.3}
+    model = build_language_model("stack_lstm_lm", DICTIONARY, stack="nd-2-2-3", compact_vocab=compact, **begins)
     randomized(model, 3.0).decoder.first = first = DICTIONARY.index("w2")
     plain = plain_model(model)
     assert plain.options.first == first
+    assert begins.items() <= vars(plain.options).items()
     for left in (False, True):
         assert_same_logits(plain, model, batch(6, 0, 3, left=left))
 

@@ -148,54 +148,6 @@ def test_operators_of_superposition_are_what_pytorch_demands(dtype: torch.dtype)
         torch.library.opcheck(superposition_native._stack_backward, arguments)
 
 
-@pytest.mark.usefixtures("compiled")
-def test_checkpointing_computes_it_again() -> None:
-    inputs = random_inputs(2, 9, dtype=torch.float32)
-    plain = torch.autograd.grad(nondeterministic_stack(*inputs).square().sum(), inputs)
-    readings = torch.utils.checkpoint.checkpoint(nondeterministic_stack, *inputs, use_reentrant=False)
-    again = torch.autograd.grad(readings.square().sum(), inputs)
-    for one, other in zip(again, plain, strict=True):
-        assert torch.equal(one, other)
-
-
-@pytest.fixture
-def process_group() -> Iterator[None]:
-    """A group for distributed training that consists of this process."""
-    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
-    yield
-    torch.distributed.destroy_process_group()
-
-
-@pytest.mark.usefixtures("compiled", "process_group")
-def test_distributed_data_parallel_reduces_its_gradients() -> None:
-    class Reader(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.logits = torch.nn.Linear(3, 10)
-
-        def forward(self, values: torch.Tensor) -> torch.Tensor:
-            push, replace, pop = self.logits(values).view(*values.shape[:2], 1, 2, 5).split([2, 2, 1], -1)
-            push, replace = (x.unsqueeze(4) for x in (push, replace))
-            return nondeterministic_stack(push, replace, pop, values, values.new_zeros(3))
-
-    reader, values = Reader(), torch.randn(2, 7, 3)
-    parallel = torch.nn.parallel.DistributedDataParallel(reader)
-    reduced: list[torch.Tensor] = []
-
-    def record(bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
-        reduced.extend(gradient.clone() for gradient in bucket.gradients())
-        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
-        future.set_result(bucket.buffer())
-        return future
-
-    parallel.register_comm_hook(None, lambda _, bucket: record(bucket))
-    parallel(values).square().sum().backward()
-    expected = torch.autograd.grad(reader(values).square().sum(), [*reader.parameters()])
-    assert len(reduced) == 2
-    for wanted in expected:
-        assert any(torch.equal(wanted, gradient) for gradient in reduced)
-
-
 def test_threads_are_those_of_pytorch(compiled: _native.Library) -> None:
     if sys.platform != "linux" or not torch.backends.openmp.is_available():
         pytest.skip("this PyTorch has no threads that others can use")

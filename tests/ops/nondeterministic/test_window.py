@@ -70,6 +70,8 @@ def test_a_window_of_all_steps_is_unlimited_memory(length: int) -> None:
     inputs = [x.detach() for x in random_inputs(2, length)]
     whole = nondeterministic_stack(*inputs)
     longer, shorter = (step_through(inputs, initial_state(inputs, window=length + x))[0] for x in (1, 0))
+    assert torch.equal(nondeterministic_stack(*inputs, window=length + 1), whole)
+    assert not torch.allclose(nondeterministic_stack(*inputs, window=length)[:, -1], whole[:, -1], rtol=1e-9, atol=1e-9)
     assert_normwise_close(longer, whole, 1e-12)
     assert not torch.allclose(shorter[:, -1], whole[:, -1], rtol=1e-9, atol=1e-9)
 

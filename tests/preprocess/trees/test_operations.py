@@ -1,18 +1,15 @@
-"""Binary trees as operations of a stack, and back: all small trees, and every tree of a treebank."""
+"""Binary trees as operations of a stack, and back: all small trees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
 from math import comb
-from pathlib import Path
 
 import pytest
 
-from fairseq_stack_preprocess.trees.brackets import tagged_words
 from fairseq_stack_preprocess.trees.operations import TreeOperation, is_tree, operations, spans_of_operations
-from fairseq_stack_preprocess.trees.spans import Span, attachments, binary_spans, spans_of_attachments
-from tests.preprocess.trees.treebanks import cleaned_trees
+from fairseq_stack_preprocess.trees.spans import Span, attachments, spans_of_attachments
 
 BEGIN, PUSH, POP, DESCEND, CLIMB = TreeOperation
 
@@ -34,6 +31,7 @@ def test_each_path_is_one_tree(tokens: int) -> None:
     ends = [BEGIN] * min(1, tokens - 1)
     assert encoded == {path for each in inner if is_tree(path := (BEGIN, *each, *ends))}
     assert [spans_of_operations(operations(tree, tokens)) for tree in trees] == trees
+    assert [spans_of_attachments(attachments(tree, tokens)) for tree in trees] == trees
 
 
 @pytest.mark.parametrize(
@@ -61,22 +59,3 @@ def test_any_operations_are_a_tree() -> None:
         assert spans in list(binary_trees(1, 5))
         if is_tree(found) and BEGIN not in found[1:-1]:
             assert operations(spans, 5) == [BEGIN, *found[1:-1], BEGIN]
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        ("test.txt.gz", 293),
-        ("valid.txt.gz", 346),
-        pytest.param("train.txt.gz", 6904, marks=pytest.mark.hostile),
-        pytest.param("nltk", 3914, marks=pytest.mark.hostile),
-    ],
-)
-def test_every_tree_of_a_treebank(name: str, number: int, reference_data: Path, tmp_path: Path) -> None:
-    trees = cleaned_trees(name, reference_data, tmp_path)
-    assert len(trees) == number
-    for tree in trees:
-        tokens, spans = len(list(tagged_words(tree))), binary_spans(tree)
-        found = operations(spans, tokens)
-        assert is_tree(found) and spans_of_operations(found) == spans
-        assert spans_of_attachments(attachments(spans, tokens)) == spans
