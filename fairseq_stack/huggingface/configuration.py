@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig
 
+from fairseq_stack.errors import UserError
 from fairseq_stack.networks import LSTMOptions, TransformerOptions
 
 REMOTE_MODULE = "modeling_fairseq_stack"
@@ -27,6 +28,9 @@ class StackConfig(PreTrainedConfig):
         vocab_size: the number of symbols of the dictionary.
         settings: the options of the network (:attr:`options_class`), and settings of transformers.
 
+    Raises:
+        UserError: an option is of another network.
+
     Attributes:
         options_class: the class of the network's options.
     """
@@ -38,6 +42,9 @@ class StackConfig(PreTrainedConfig):
     def __init__(self, vocab_size: int = 4, **settings: Any) -> None:
         for field in fields(self.options_class):
             setattr(self, field.name, settings.pop(field.name, field.default))
+        for field in (*fields(TransformerOptions), *fields(LSTMOptions)):
+            if field.name in settings:
+                raise UserError(f"{type(self).__name__}: {field.name} is not one of its {self.options_class.__name__}")
         self.vocab_size = vocab_size
         self.use_cache = settings.pop("use_cache", True)
         special = {"pad_token_id": PAD, "bos_token_id": END, "eos_token_id": END}

@@ -47,7 +47,7 @@ def parse_stacks(text: str) -> tuple[Layer, ...]:
     Raises:
         UserError: as :func:`parse_layer_list`, or an entry is not a stack.
     """
-    return () if text.strip() == "none" else _parse(text, _STACKS)
+    return () if isinstance(text, str) and text.strip() == "none" else _parse(text, _STACKS)
 
 
 def spellings(stacks_only: bool = False) -> str:
@@ -106,6 +106,8 @@ def _letters(kind: Kind) -> str:
 
 
 def _parse(text: str, syntax: _Syntax) -> tuple[Layer, ...]:
+    if not isinstance(text, str):
+        raise UserError(f"{syntax.name}: expected text, for example '{syntax.example}', got {text!r}")
     layers: list[Layer] = []
     position = 0
     for entry in text.split(syntax.separator):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_stack.modules._padding import padding_last
-from fairseq_stack.modules._shapes import check_shape
+from fairseq_stack.modules._shapes import check_mask, check_shape
 from fairseq_stack.modules.inspected import InspectedStack
 from fairseq_stack.ops import computation_dtype
 
@@ -45,12 +45,12 @@ class StatefulAttention(nn.Module, ABC):
                 are 0. None if there is none.
 
         Raises:
-            ValueError: the inputs or the mask have another shape.
+            ValueError: the inputs or the mask have another shape, or the mask is not boolean.
         """
         check_shape("inputs", inputs, "B", "n", self.model_size)
         if padding_mask is None:
             return self._outputs(inputs)
-        check_shape("padding_mask", padding_mask, *inputs.shape[:2])
+        check_mask("padding_mask", padding_mask, inputs)
         # Padding does not affect outputs, but the gradients of weights add 0 times an input that may be NaN.
         inputs = inputs.masked_fill(padding_mask.unsqueeze(-1), 0)
         return padding_last(self._outputs, inputs, padding_mask).masked_fill(padding_mask.unsqueeze(-1), 0)

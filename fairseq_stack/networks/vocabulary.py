@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fairseq_stack.modules._shapes import check_mask, check_shape
+
 ABSENT = -1
 """Stands for the vector of zeros where integers stand for one-hot vectors."""
 
@@ -66,13 +68,11 @@ def padding_of(
     """Where tokens (B, n) are padding, (B, n), in a tensor that states can keep; None if nowhere.
 
     Raises:
-        ValueError: the mask has another shape than the tokens, or is not boolean.
+        ValueError: the tokens are no batch, or the mask has another shape than they, or is not boolean.
     """
+    check_shape("tokens", tokens, "B", "n")
     if padding_mask is None:
         padding_mask = tokens.eq(padding_idx)
-    if padding_mask.dtype != torch.bool or padding_mask.shape != tokens.shape:
-        raise ValueError(
-            f"{name}: expected a boolean tensor of shape {tuple(tokens.shape)}, true at padding, got "
-            f"{padding_mask.dtype} of shape {tuple(padding_mask.shape)}"
-        )
-    return padding_mask.clone() if padding_mask.any() else None
+    check_mask(name, padding_mask, tokens)
+    # A compiled graph cannot depend on what the mask is.
+    return padding_mask.clone() if torch.compiler.is_compiling() or padding_mask.any() else None

@@ -167,6 +167,11 @@ def test_low_precision(model: Any) -> None:
     assert float(half) == pytest.approx(float(single), rel=0.1)
 
 
+def test_the_options_of_another_network_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^StackLSTMLMConfig: stack_layers is not one of its LSTMOptions$"):
+        StackLSTMLMConfig(stack_layers="sup-4")
+
+
 CONFIGURATIONS = [
     StackTransformerLMConfig(
         vocab_size=20, stack_layers="nd-2-2-3,sup-4,deltastack-2-3-3-5", decoder_embed_dim=64, decoder_ffn_embed_dim=32,

@@ -129,7 +129,10 @@ class KindContract:
                 sublayer(torch.randn(shape).double())
             with pytest.raises(ValueError, match=r"^inputs: expected shape"):
                 sublayer.extend(torch.randn(shape).double(), sublayer.initial_state(2))
-        with pytest.raises(ValueError, match=r"^padding_mask: expected shape .2, 5., got .5, 2.$"):
+        with pytest.raises(
+            ValueError,
+            match=r"^padding_mask: expected a boolean .* .2, 5., true at padding, got torch.bool of shape .5, 2.$",
+        ):
             sublayer(torch.randn(2, 5, SIZE).double(), torch.zeros(5, 2, dtype=torch.bool))
         for shape in ((SIZE,), (2, SIZE + 1), (2, 1, SIZE)):
             with pytest.raises(ValueError, match=f"^inputs: expected shape .B, {SIZE}., got {re.escape(str(shape))}$"):

@@ -72,6 +72,14 @@ def test_the_state_after_them_is_that_of_the_steps(
     assert_agree(actual, expected[:, length:], [inputs, *lstm.parameters()], 1e-10)
 
 
+def test_they_and_the_state_are_one_graph() -> None:
+    lstm, inputs = build("nd"), random_inputs()
+    outputs, state = torch.compile(lstm, fullgraph=True, backend="aot_eager")(inputs)
+    expected, expected_state = lstm(inputs)
+    assert_normwise_close(outputs, expected, 1e-12)
+    assert_normwise_close(state.readings[0], expected_state.readings[0], 1e-12)
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_recurrent_dropout_draws_the_numbers_that_the_steps_draw(training: bool, steps: list[int]) -> None:
     lstm, inputs = build("sup", recurrent_dropout=0.4).train(training), random_inputs()

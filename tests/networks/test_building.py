@@ -20,6 +20,7 @@ from tests.networks.agreement import batch
 from tests.networks.test_plain_models import LANGUAGE_MODEL, TRANSLATION
 
 VOCAB_SIZE = len(DICTIONARY)
+NOT_TEXT: Any = ["sup-3"]
 
 
 @pytest.mark.parametrize("changed", [
@@ -80,6 +81,16 @@ def test_networks_can_be_copied_pickled_and_converted(name: str) -> None:
     assert_normwise_close(network.bfloat16()(*tokens)[is_symbol], logits[is_symbol], 0.1)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_is_one_graph(name: str) -> None:
+    network = NETWORKS[name]().eval()
+    tokens = [batch(3, 5, left=True)] * (2 if name == "translation" else 1)
+    compiled = torch.compile(network, fullgraph=True, backend="aot_eager")
+    is_symbol = tokens[0].ne(1)
+    assert_normwise_close(compiled(*tokens)[is_symbol], network(*tokens)[is_symbol], 1e-5)
+
+
 @pytest.mark.parametrize(("build", "message"), [
     (lambda: TransformerOptions(stack_positions="learned"), "stack_positions: expected one of fairseq, interleaved"),
     (lambda: TransformerOptions(stack_init="uniform"),
@@ -96,6 +107,7 @@ def test_networks_can_be_copied_pickled_and_converted(name: str) -> None:
     (lambda: StackTransformerLM(TransformerOptions(stack_layers="pushdown"), 9), "stack_layers: pushdown is "),
     (lambda: StackTransformerLM(TransformerOptions(stack_layers="sdpa,lru-3"), 9), "layer list 'sdpa,lru-3'"),
     (lambda: StackLSTMLM(LSTMOptions(stack="sdpa"), 9), "stacks 'sdpa'"),
+    (lambda: StackLSTMLM(LSTMOptions(stack=NOT_TEXT), 9), "stacks: expected text, for example .*, got .'sup-3'.$"),
 ])  # fmt: skip
 def test_wrong_options(build: Callable[[], object], message: str) -> None:
     with pytest.raises(UserError, match=message):

@@ -84,7 +84,6 @@ class NondeterministicStackState:
             sizes.check("start", start, f"{batch_size} {num_states} {num_symbols}")
             start = start.flatten(1)
         like = bottom.new_empty(0, dtype=computation_dtype(bottom.dtype))
-        kernels = like.device.type == "cpu" and library() is not None
         transformed = torch.compiler.is_compiling() or is_transformed(*(x for x in (bottom, start) if x is not None))
         arguments = bottom.expand(batch_size, -1), num_states, num_symbols, window, start
         decoding_on_gpu = like.is_cuda and not torch.is_grad_enabled()  # fewer launches than panels have
@@ -92,7 +91,8 @@ class NondeterministicStackState:
         if transformed or decoding_on_gpu:
             columns = TrackedColumns.initial(*arguments)
         else:
-            columns = (NativeColumns if kernels else PanelColumns).initial(*arguments, weighs=weighs)
+            has_kernels = like.device.type == "cpu" and library() is not None
+            columns = (NativeColumns if has_kernels else PanelColumns).initial(*arguments, weighs=weighs)
         log_scale = None
         if weighs:
             log_scale = bottom.new_zeros(batch_size, dtype=torch.float64)

@@ -1,0 +1,1 @@
+from fairseq_stack.huggingface import *  # noqa: F403
