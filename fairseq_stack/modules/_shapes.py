@@ -14,7 +14,7 @@ def check_shape(name: str, tensor: Tensor, *shape: int | str) -> None:
 
 
 def check_mask(name: str, mask: Tensor, inputs: Tensor) -> None:
-    """Raise ValueError unless a mask is of booleans, one for each of the inputs (B, n, ...)."""
+    """Raise ValueError unless a mask is boolean and has an element for each of the inputs (B, n, ...)."""
     if mask.dtype != torch.bool or mask.shape != inputs.shape[:2]:
         raise ValueError(
             f"{name}: expected a boolean tensor of shape {tuple(inputs.shape[:2])}, true at padding, got "

@@ -68,7 +68,7 @@ def padding_of(
     """Where tokens (B, n) are padding, (B, n), in a tensor that states can keep; None if nowhere.
 
     Raises:
-        ValueError: the tokens are no batch, or the mask has another shape than they, or is not boolean.
+        ValueError: the tokens are not (B, n), or the mask has another shape or is not boolean.
     """
     check_shape("tokens", tokens, "B", "n")
     if padding_mask is None:
