@@ -129,11 +129,10 @@ class KindContract:
                 sublayer(torch.randn(shape).double())
             with pytest.raises(ValueError, match=r"^inputs: expected shape"):
                 sublayer.extend(torch.randn(shape).double(), sublayer.initial_state(2))
-        with pytest.raises(
-            ValueError,
-            match=r"^padding_mask: expected a boolean .* .2, 5., true at padding, got torch.bool of shape .5, 2.$",
-        ):
-            sublayer(torch.randn(2, 5, SIZE).double(), torch.zeros(5, 2, dtype=torch.bool))
+        for shape, dtype in (((5, 2), torch.bool), ((2, 5), torch.int64)):
+            message = f"padding_mask: expected a boolean tensor of shape (2, 5), true at padding, got {dtype} of shape "
+            with pytest.raises(ValueError, match=f"^{re.escape(message + str(shape))}$"):
+                sublayer(torch.randn(2, 5, SIZE).double(), torch.zeros(shape, dtype=dtype))
         for shape in ((SIZE,), (2, SIZE + 1), (2, 1, SIZE)):
             with pytest.raises(ValueError, match=f"^inputs: expected shape .B, {SIZE}., got {re.escape(str(shape))}$"):
                 sublayer.step(torch.randn(shape).double(), sublayer.initial_state(2))

@@ -81,6 +81,12 @@ def test_networks_can_be_copied_pickled_and_converted(name: str) -> None:
     assert_normwise_close(network.bfloat16()(*tokens)[is_symbol], logits[is_symbol], 0.1)
 
 
+@pytest.mark.parametrize("name", NETWORKS)
+def test_tokens_without_a_batch_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^tokens: expected shape \(B, n\), got \(2,\)$"):
+        NETWORKS[name]()(*[torch.tensor([2, 3])] * (2 if name == "translation" else 1))
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_is_one_graph(name: str) -> None:

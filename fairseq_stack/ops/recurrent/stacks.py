@@ -20,8 +20,24 @@ def _check_pushes(pushes: str, known: Any) -> None:
         raise ValueError(f"pushes: expected one of {', '.join(get_args(known))}, got {pushes!r}")
 
 
+class _EmptyAtFirst:
+    """A stack that is empty before the first step, and whose reading is one vector."""
+
+    size: int
+
+    @property
+    def reading_size(self) -> int:
+        """The size of its reading."""
+        return self.size
+
+    @property
+    def bottom_size(self) -> int:
+        """The size of the vector that lies on it before the first step: there is none."""
+        return 0
+
+
 @dataclass(frozen=True)
-class ControlledSuperposition:
+class ControlledSuperposition(_EmptyAtFirst):
     """A superposition stack (Eqs. 5-8), driven by projections of the hidden state h_t.
 
     Its actions are the softmax of 3 projections: push, no-op and pop.
@@ -48,19 +64,9 @@ class ControlledSuperposition:
         """How many projections of h_t drive it."""
         return 3 if self.pushes == "hidden" else 3 + self.size
 
-    @property
-    def reading_size(self) -> int:
-        """The size of its reading."""
-        return self.size
-
-    @property
-    def bottom_size(self) -> int:
-        """The size of the vector that lies on it before the first step: there is none."""
-        return 0
-
 
 @dataclass(frozen=True)
-class ControlledStratification:
+class ControlledStratification(_EmptyAtFirst):
     """A stratification stack (Section 2.1 of Hao et al., 2018), driven by projections of the hidden state h_t.
 
     The sigmoids of its first 2 projections are the strengths of popping and of pushing.
@@ -70,7 +76,7 @@ class ControlledStratification:
         pushes: what is pushed: a function of m further projections.
 
     Raises:
-        ValueError: there is no such function.
+        ValueError: a value is none of these.
     """
 
     size: int
@@ -83,16 +89,6 @@ class ControlledStratification:
     def num_projected(self) -> int:
         """How many projections of h_t drive it."""
         return 2 + self.size
-
-    @property
-    def reading_size(self) -> int:
-        """The size of its reading."""
-        return self.size
-
-    @property
-    def bottom_size(self) -> int:
-        """The size of the vector that lies on it before the first step: there is none."""
-        return 0
 
 
 @dataclass(frozen=True)
