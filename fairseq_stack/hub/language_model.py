@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any, Protocol, Self
 
 import torch
@@ -144,19 +145,20 @@ class Cutter:
         model, vocabulary = self._model, self._model.vocabulary
         pieces = model.cut(text)
         tokens = torch.tensor([*model.indices(pieces), vocabulary.end])
+        name = f"sentence {number} ({shorten(text, 50)})"
         if len(tokens) > model.max_positions:
             raise UserError(
-                f"sentence {number} has {len(tokens):,} tokens with its end; the model accepts {model.max_positions:,}"
+                f"{name} has {len(tokens):,} tokens with its end; the model accepts {model.max_positions:,}"
             )
         unknown = [piece for piece, token in zip(pieces, tokens.tolist(), strict=False) if token == vocabulary.unknown]
         if unknown and not self._predicts_unknown:
             raise UserError(
-                f"sentence {number}: the dictionary of the model lacks {unknown[0]!r}, and the model was trained "
+                f"{name}: the dictionary of the model lacks {unknown[0]!r}, and the model was trained "
                 "without <unk> (--compact-vocab-unk)"
             )
         if model.parses_sentences and vocabulary.end in tokens[:-1]:
             raise UserError(
-                f"sentence {number}: {vocabulary.symbols[vocabulary.end]} ends a sentence, and cannot be a word of one"
+                f"{name}: {vocabulary.symbols[vocabulary.end]} ends a sentence, and cannot be a word of one"
             )
         return pieces, tokens
 

@@ -114,7 +114,7 @@ MISTAKES: list[tuple[list[Any], str]] = [
     (["--show", "attention", "--verb", "a"], "--verb a: expected a word that the sentence has once, or a number"),
     (["--show", "attention", "--verb", "b", "--subject", "d"], "--subject d: expected words before the verb, 'b'"),
     (["--text", " "], "expected a sentence with at least one word"),
-    (["--text", "a b " * 50], "sentence 1 has 101 tokens with its end; the model accepts 50"),
+    (["--text", "a b " * 50], f"sentence 1 ({'a b ' * 11}[...]) has 101 tokens with its end; the model accepts 50"),
     (["--output", "w.tsv"], "--output w.tsv: expected a name that ends with one of .json, .pdf, .png, .svg, .txt"),
 ]
 

@@ -164,7 +164,7 @@ def test_mistakes(
         return str(caught.value)
 
     assert refusal(of_pieces, "▁a b") == "sentence 1 has 2 words, but its pieces make 1: ▁a b"
-    assert "sentence 2: the dictionary of the model lacks 'zebra'" in refusal(of_pieces, "▁b", "zebra")
+    assert "sentence 2 (zebra): the dictionary of the model lacks 'zebra'" in refusal(of_pieces, "▁b", "zebra")
     assert "whose surprisals need no correction" in refusal(plain, "a", correct_word_ends=True)
     assert "no language model" in refusal(load(translation_model), "a")
     (words,) = surprisals(plain, ["a b c"])
@@ -173,5 +173,5 @@ def test_mistakes(
     (tmp_path / "text").write_text(f"a\n{'b ' * 60}\n")
     assert cli.main(["surprisal", str(language_model), str(tmp_path / "text")]) == 2
     printed = capsys.readouterr()
-    assert "sentence 2 has 61 tokens" in printed.err
+    assert "sentence 2 (b b b b b b b b b b b b b b b b b b b b b b [...]) has 61 tokens" in printed.err
     assert printed.out == "", "no part of the table"

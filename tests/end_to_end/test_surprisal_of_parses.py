@@ -175,5 +175,7 @@ def test_mistakes(
     ):
         assert cli.main(["surprisal", str(model), str(tmp_path / "text"), *options]) == 2
         assert message in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"^sentence 2: </s> ends a sentence, and cannot be a word of one$"):
+    with pytest.raises(
+        UserError, match=r"^sentence 2 \(a </s> b\): </s> ends a sentence, and cannot be a word of one$"
+    ):
         list(surprisals(hub, ["a", "a </s> b"]))
