@@ -74,8 +74,6 @@ def run(args: argparse.Namespace) -> int:
             **intervals.options,
         ),
         model=model_of(model, args.checkpoint),
-        bootstrap=args.bootstrap,
-        confidence=args.confidence,
         overall=overall,
         fields=fields,
         phenomena=phenomena,

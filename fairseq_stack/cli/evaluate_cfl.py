@@ -97,8 +97,6 @@ def run(args: argparse.Namespace) -> int:
         split=strings.split,
         eos=not args.without_eos,
         train_lengths=corpus.train_lengths,
-        bootstrap=args.bootstrap,
-        confidence=args.confidence,
         model=model_of(hub, args.checkpoint),
         overall=overall_scores(losses, intervals),
         by_length=scores_by_length(losses, intervals),

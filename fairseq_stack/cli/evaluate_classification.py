@@ -74,8 +74,6 @@ def run(args: argparse.Namespace) -> int:
         ),
         task=corpus.task,
         split=args.split,
-        bootstrap=args.bootstrap,
-        confidence=args.confidence,
         model=model_of(hub, args.checkpoint),
         prompts=len(prompts),
         classification=classification_scores(prompts, list(corpus.labels), intervals) if corpus.labels else None,
@@ -110,7 +108,7 @@ def _predicted(
     predict = predicted_values if corpus.labels is None else label_log_probabilities
     predicted: dict[int, Any] = {}
     with torch.no_grad():
-        batches = hub.batches(dataset, dataset.sizes)
+        batches = hub.batches(dataset, dataset.sizes.tolist(), dataset.collater)
         for batch in progress(batches, label=args.split, total=None, unit="batch"):
             values = predict(hub.models[0], batch)
             if values.isnan().any():

@@ -91,8 +91,6 @@ def run(args: argparse.Namespace) -> int:
         ),
         split=args.split,
         beam=beam,
-        bootstrap=args.bootstrap,
-        confidence=args.confidence,
         model=model_of(hub, args.checkpoint),
         sentences=len(sentences),
         words=sum(len(set(sentence.word_of)) for sentence in sentences),

@@ -61,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
         task=hub.task.task_name,
         split=args.split,
         score_words=score_words,
-        bootstrap=args.bootstrap,
-        confidence=args.confidence,
         model=model_of(hub, args.checkpoint),
         overall=overall_accuracy(strings, intervals),
         by_length=accuracy_by_length(strings, intervals),

@@ -79,8 +79,6 @@ def run(args: argparse.Namespace) -> int:
         ),
         task=data.task.name,
         split=args.split,
-        bootstrap=args.bootstrap,
-        confidence=args.confidence,
         model=model_of(hub, args.checkpoint),
         overall=overall,
         by_subject=by_subject,

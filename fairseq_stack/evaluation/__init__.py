@@ -15,6 +15,5 @@ JSON and its table. The results, with the functions that compute their values:
 :mod:`.intervals` is the bootstrap of all of them, :mod:`.markdown` makes tables.
 :mod:`.training_log` reads the output of ``fairseq-train``, and :mod:`.manifest` the manifest of a corpus.
 
-Nothing here trains, or imports torch, models or plots. NumPy and fairseq are imported inside the few functions that
-need them, so that a command can import a result before it reads its arguments.
+Nothing here trains, or imports torch, fairseq, models or plots.
 """

@@ -16,7 +16,7 @@ from fairseq_stack.files import read_lines
 
 from .intervals import Intervals
 from .markdown import table
-from .results import Estimate, ResultWithIntervals, Row
+from .results import Estimate, Result, Row
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class BLiMPResult(ResultWithIntervals):
+class BLiMPResult(Result):
     """A model on BLiMP.
 
     Attributes:

@@ -22,7 +22,7 @@ from .manifest import corpus_at, read_manifest
 from .results import sha_of
 
 Contain = Callable[[Sequence[Word]], list[bool]]
-"""Says of each of some strings, which are not empty, whether it is in a language."""
+"""Says of each of some strings, which may be empty, whether it is in a language."""
 
 
 @dataclass(frozen=True)

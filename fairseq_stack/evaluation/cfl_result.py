@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from .intervals import Intervals
 from .markdown import table
-from .results import Estimate, ResultWithIntervals
+from .results import Estimate, Result
 
 NOTE_ON_BOUNDS = (
     "The bound of all strings has the cost of the length, the bound of one length does not: the difference of all "
@@ -78,7 +78,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class CFLResult(ResultWithIntervals):
+class CFLResult(Result):
     """A language model on the strings of a formal language.
 
     Attributes:

@@ -11,7 +11,7 @@ from fairseq_stack.label_scores import ClassCounts
 
 from .intervals import Columns, Intervals
 from .markdown import table
-from .results import Estimate, ResultWithIntervals, Row
+from .results import Estimate, Result, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +86,7 @@ class RegressionScores:
 
 
 @dataclass(frozen=True)
-class ClassificationResult(ResultWithIntervals):
+class ClassificationResult(Result):
     """A model on a split of prompts.
 
     Attributes:

@@ -12,7 +12,7 @@ from fairseq_stack_preprocess.cfl.bounded_dyck import attachments
 
 from .intervals import Intervals
 from .markdown import table
-from .results import Estimate, ResultWithIntervals, Row
+from .results import Estimate, Result, Row
 from .unlabelled_f1 import span_counts
 
 
@@ -116,7 +116,7 @@ class ClosingAccuracy:
 
 
 @dataclass(frozen=True)
-class PushdownResult(ResultWithIntervals):
+class PushdownResult(Result):
     """A model that parses, on sentences whose parses are known.
 
     Attributes:

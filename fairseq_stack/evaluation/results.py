@@ -110,19 +110,6 @@ class Result(ABC):
             return result
 
 
-@dataclass(frozen=True)
-class ResultWithIntervals(Result):
-    """A result whose scores have confidence intervals.
-
-    Attributes:
-        bootstrap: number of resampled sets behind each interval.
-        confidence: the confidence level of the intervals, such as 0.95.
-    """
-
-    bootstrap: int
-    confidence: float
-
-
 def method_of(**options: object) -> str:
     """The signature of a score that fairseq_stack itself computes with these options."""
     return "|".join(f"{name}:{value}" for name, value in {**options, "version": f"fairseq_stack-{__version__}"}.items())

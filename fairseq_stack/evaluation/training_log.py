@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import math
 import re
@@ -122,16 +121,6 @@ class TrainingCurve:
     values: Mapping[float, float]
     updates_in_epoch: float | None
     least_loss: float
-
-    def above(self, bound: float) -> TrainingCurve:
-        """The curve minus the least value that is possible."""
-        values = {place: value - bound for place, value in self.values.items()}
-        return dataclasses.replace(self, values=values, least_loss=self.least_loss - bound)
-
-    def by_epoch(self, updates_in_epoch: float) -> TrainingCurve:
-        """The curve by number of epochs, not of updates."""
-        values = {updates / updates_in_epoch: value for updates, value in self.values.items()}
-        return dataclasses.replace(self, values=values)
 
 
 def read_training_curve(path: Path, metric: str | None = None) -> TrainingCurve:

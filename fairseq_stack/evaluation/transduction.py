@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 from .intervals import Intervals
 from .markdown import table
-from .results import Estimate, ResultWithIntervals
+from .results import Estimate, Result
 
 LEARNED = 0.98
 """A trial with at least this accuracy on validation data has learned its task."""
@@ -50,7 +50,7 @@ class LengthAccuracy(Accuracy):
 
 
 @dataclass(frozen=True)
-class TransductionResult(ResultWithIntervals):
+class TransductionResult(Result):
     """A model on the strings of a transduction task.
 
     Attributes:

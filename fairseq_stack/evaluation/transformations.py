@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fairseq_stack.errors import UserError
-from fairseq_stack.files import read_columns
+from fairseq_stack.files import read_columns, reading_as
 from fairseq_stack_preprocess.layout import MANIFEST_NAME, TEXT
 from fairseq_stack_preprocess.transformations.class_weights import (
     INTRANSITIVE_RELATIVE,
@@ -36,7 +36,7 @@ from fairseq_stack_preprocess.transformations.transformation_corpus import CORPU
 from .intervals import Intervals
 from .manifest import corpus_at, read_manifest
 from .markdown import MISSING, table
-from .results import Estimate, ResultWithIntervals, Row
+from .results import Estimate, Result, Row
 
 AUXILIARY_AFTER_PRONOUN = (TRANSITIVE_RELATIVE, INTRANSITIVE_RELATIVE)
 """The types of subjects in which a relative pronoun is right before the auxiliary of its clause."""
@@ -98,7 +98,8 @@ def read_transformations(folder: Path, split: str) -> TransformationPairs:
         raise UserError(
             f"{folder} is not a corpus of fairseq-stack prepare {CORPUS}: expected {MANIFEST_NAME} of such a corpus"
         )
-    task = TASKS[manifest["options"]["task"]]
+    with reading_as(f"a manifest of fairseq-stack prepare {CORPUS}", root / MANIFEST_NAME):
+        task = TASKS[manifest["options"]["task"]]
     read = list(_read_pairs(root / TEXT, split, task))
     if not read:
         raise UserError(f"{folder}: the split {split} is empty")
@@ -265,7 +266,7 @@ _MISSING = (MISSING, MISSING)
 
 
 @dataclass(frozen=True)
-class TransformationResult(ResultWithIntervals):
+class TransformationResult(Result):
     """A model on a split of a corpus of transformations.
 
     Attributes:

@@ -1,7 +1,7 @@
 """A trained model in Python, with everything it needs: what ``from_pretrained`` and the command ``fairseq-stack`` load.
 
-Begin with ``load`` in ``interface.py``: checkpoints and dictionaries are found, the packages of users imported, and the
-model wrapped as fairseq's hub interface, which translates, samples and scores raw text. Built on it are
+Begin with ``load`` in ``interface.py``: checkpoints and dictionaries are found, and the model is wrapped as
+fairseq's hub interface, which translates, samples and scores raw text. Built on it are
 
 - strings of symbols: their log-probabilities, and strings drawn from a model;
 - sentences: split into tokens, the surprisals of their words (Pimentel & Meister, 2024), and of regions of words;

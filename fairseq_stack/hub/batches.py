@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 from torch import Tensor
 
 from fairseq_stack.errors import UserError
-
-
-def lengths_of(sentences: Sequence[Tensor]) -> np.ndarray:
-    """The number of tokens of each sentence."""
-    return np.array([len(tokens) for tokens in sentences])
 
 
 def require_lengths(sentences: Sequence[Tensor], limit: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq import checkpoint_utils, utils
-from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, MonolingualDataset, TokenBlockDataset
+from fairseq.data import Dictionary, language_pair_dataset, monolingual_dataset
 from fairseq.hub_utils import GeneratorHubInterface
 from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks.language_modeling import LanguageModelingTask
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from fairseq_stack.companions import companions_beside, companions_of_data
 from fairseq_stack.errors import UserError, reason_of
-from fairseq_stack.hub.batches import batches_of_lengths, lengths_of, require_lengths
+from fairseq_stack.hub.batches import batches_of_lengths, require_lengths
 from fairseq_stack.hub.language_model import Vocabulary
 from fairseq_stack.hub.parse_beams import has_trained_head
 from fairseq_stack.hub.paths import checkpoints_at, folder_of_dictionaries
@@ -125,14 +125,15 @@ class Hub(GeneratorHubInterface):
 
     def _build_batches(self, tokens: Sequence[Tensor], skip_invalid_size_inputs: bool = False) -> Iterator[Any]:
         """As fairseq's, for sentences of which :meth:`generate` has checked the lengths."""
-        lengths = lengths_of(tokens)
-        return self.batches(self.task.build_dataset_for_inference(tokens, lengths), lengths)
+        lengths = np.array(list(map(len, tokens)))
+        dataset = self.task.build_dataset_for_inference(tokens, lengths)
+        return self.batches(dataset, lengths.tolist(), dataset.collater)
 
-    def batches(self, dataset: FairseqDataset, lengths: np.ndarray) -> Iterator[Any]:
+    def batches(self, samples: Any, lengths: Sequence[int], collate: Callable[[list[Any]], Any]) -> Iterator[Any]:
         """Batches of similar lengths, of the sizes of training; a sentence may be longer than ``--max-tokens``."""
         options = self.cfg.dataset
-        for numbers in batches_of_lengths(lengths.tolist(), options.batch_size, options.max_tokens):
-            batch = dataset.collater([dataset[number] for number in numbers])
+        for numbers in batches_of_lengths(lengths, options.batch_size, options.max_tokens):
+            batch = collate([samples[number] for number in numbers])
             yield utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
 
     def mean_log_probabilities(self, **inputs: Tensor) -> Tensor:
@@ -141,10 +142,16 @@ class Hub(GeneratorHubInterface):
         each = [model.get_normalized_probs(output, log_probs=True, sample=None) for model, output in outputs]
         return each[0] if len(each) == 1 else torch.stack(each).logsumexp(0) - np.log(len(each))
 
-    def _score(self, dataset: FairseqDataset, lengths: np.ndarray) -> list[Hypothesis]:
-        """The hypothesis of each sample of a dataset with targets."""
+    def _score(
+        self, sources: Sequence[Tensor], targets: Sequence[Tensor], collate: Callable[..., Any]
+    ) -> list[Hypothesis]:
+        """The hypothesis of each target, which one of fairseq's functions ``collate`` puts into batches."""
+        pairs = list(zip(sources, targets, strict=True))
+        samples = [{"id": number, "source": source, "target": target} for number, (source, target) in enumerate(pairs)]
+        collate = partial(collate, pad_idx=self.tgt_dict.pad(), eos_idx=self.tgt_dict.eos())
         score = partial(SequenceScorer(self.tgt_dict).generate, self.models)
-        return [best for best, *_ in _in_order(score, self.batches(dataset, lengths))]
+        lengths = [max(map(len, pair)) for pair in pairs]
+        return [best for best, *_ in _in_order(score, self.batches(samples, lengths, collate))]
 
 
 class TranslationHub(Hub):
@@ -173,18 +180,9 @@ class TranslationHub(Hub):
         targets = [self.encode_target(translation) for translation in translations]
         for tokens, limit in zip((sources, targets), self.max_positions, strict=True):
             require_lengths(tokens, limit)
-        dataset = LanguagePairDataset(
-            sources,
-            lengths_of(sources),
-            self.src_dict,
-            targets,
-            lengths_of(targets),
-            self.tgt_dict,
-            left_pad_source=self.task.cfg.left_pad_source,
-            left_pad_target=self.task.cfg.left_pad_target,
-            shuffle=False,
-        )
-        return self._score(dataset, np.maximum(lengths_of(sources), lengths_of(targets)))
+        cfg = self.task.cfg
+        padding = {"left_pad_source": cfg.left_pad_source, "left_pad_target": cfg.left_pad_target}
+        return self._score(sources, targets, partial(language_pair_dataset.collate, **padding))
 
 
 class TransductionHub(Hub):
@@ -260,26 +258,11 @@ class LanguageModelHub(Hub):
             logger.warning("the model does not know %s, and reads <unk> there", ", ".join(sorted(map(repr, unknown))))
         tokens = [self.encode(sentence) for sentence in sentences]
         require_lengths(tokens, self.max_positions)
-        blocks = TokenBlockDataset(
-            tokens,
-            lengths_of(tokens),
-            block_size=None,
-            pad=self.src_dict.pad(),
-            eos=self.src_dict.eos(),
-            break_mode="eos",
-            include_targets=True,
-        )
-        dataset = MonolingualDataset(
-            blocks,
-            blocks.sizes,
-            self.src_dict,
-            self.tgt_dict,
-            add_eos_for_other_targets=True,
-            shuffle=False,
-            targets=["future"],
-            add_bos_token=getattr(self.task.args, "add_bos_token", False),
-        )
-        return self._score(dataset, lengths_of(tokens))
+        sources = [string.roll(1) for string in tokens]  # fairseq's beginning of a string is the end of the one before
+        if getattr(self.task.args, "add_bos_token", False):
+            begin = torch.tensor([self.src_dict.bos()])
+            sources, tokens = ([torch.cat([begin, string]) for string in strings] for strings in (sources, tokens))
+        return self._score(sources, tokens, monolingual_dataset.collate)
 
 
 def load(checkpoint: str | Path, data: str | Path | None = None, **overrides: Any) -> Hub:

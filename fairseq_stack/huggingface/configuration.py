@@ -36,7 +36,7 @@ class StackConfig(PreTrainedConfig):
     """
 
     options_class: ClassVar[type]
-    auto_classes: ClassVar[dict[str, str]]
+    auto_model: ClassVar[tuple[str, str]]
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values", "cache"]
 
     def __init__(self, vocab_size: int = 4, **settings: Any) -> None:
@@ -50,7 +50,8 @@ class StackConfig(PreTrainedConfig):
         special = {"pad_token_id": PAD, "bos_token_id": END, "eos_token_id": END}
         is_tied = self.share_decoder_input_output_embed or getattr(self, "share_all_embeddings", False)
         super().__init__(**{**special, "tie_word_embeddings": is_tied, **settings})
-        self.auto_map = {name: f"{REMOTE_MODULE}.{class_name}" for name, class_name in self.auto_classes.items()}
+        classes = dict([("AutoConfig", type(self).__name__), self.auto_model])
+        self.auto_map = {auto: f"{REMOTE_MODULE}.{name}" for auto, name in classes.items()}
 
     def options(self) -> Any:
         """The options of the network.
@@ -70,10 +71,7 @@ class StackTransformerLMConfig(StackConfig):
 
     model_type = "stack_transformer_lm"
     options_class = TransformerOptions
-    auto_classes: ClassVar[dict[str, str]] = {
-        "AutoConfig": "StackTransformerLMConfig",
-        "AutoModelForCausalLM": "StackTransformerForCausalLM",
-    }
+    auto_model = ("AutoModelForCausalLM", "StackTransformerForCausalLM")
     attribute_map = _TRANSFORMER_NAMES
 
     def __init__(self, **settings: Any) -> None:
@@ -86,10 +84,7 @@ class StackLSTMLMConfig(StackConfig):
 
     model_type = "stack_lstm_lm"
     options_class = LSTMOptions
-    auto_classes: ClassVar[dict[str, str]] = {
-        "AutoConfig": "StackLSTMLMConfig",
-        "AutoModelForCausalLM": "StackLSTMForCausalLM",
-    }
+    auto_model = ("AutoModelForCausalLM", "StackLSTMForCausalLM")
     attribute_map: ClassVar[dict[str, str]] = {"hidden_size": "decoder_hidden_size"}
 
     def __init__(self, **settings: Any) -> None:
@@ -106,10 +101,7 @@ class StackTransformerConfig(StackConfig):
 
     model_type = "stack_transformer"
     options_class = TransformerOptions
-    auto_classes: ClassVar[dict[str, str]] = {
-        "AutoConfig": "StackTransformerConfig",
-        "AutoModelForSeq2SeqLM": "StackTransformerForConditionalGeneration",
-    }
+    auto_model = ("AutoModelForSeq2SeqLM", "StackTransformerForConditionalGeneration")
     attribute_map = _TRANSFORMER_NAMES
 
     def __init__(self, vocab_size: int = 4, source_vocab_size: int | None = None, **settings: Any) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from transformers import GenerationMixin, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutputWithPast
+from transformers.utils import can_return_tuple
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.files import written_whole
@@ -139,6 +140,7 @@ class StackModel(PreTrainedModel, GenerationMixin):
 class StackForCausalLM(StackModel):
     """A language model."""
 
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor,
@@ -148,7 +150,6 @@ class StackForCausalLM(StackModel):
         labels: Tensor | None = None,
         use_cache: bool | None = None,
         logits_to_keep: int | Tensor = 0,
-        return_dict: bool | None = None,
         **kwargs: Any,
     ) -> CausalLMOutputWithPast | tuple[Any, ...]:
         """The logits of the symbols that follow.
@@ -161,7 +162,6 @@ class StackForCausalLM(StackModel):
             labels: (B, n), the tokens again, with -100 where no loss is wanted.
             use_cache: whether a cache is returned (default: as in the configuration).
             logits_to_keep: the logits of so many tokens at the end (0: all), or of the tokens with these indices.
-            return_dict: whether the output has names (default: as in the configuration).
             kwargs: for the loss, such as ``num_items_in_batch``.
 
         Raises:
@@ -178,8 +178,7 @@ class StackForCausalLM(StackModel):
             is_padding = input_ids.eq(self.config.pad_token_id) if padding is None else padding
             labels = labels.masked_fill(pad(is_padding[:, :-1], (1, 0)), -100)  # padding predicts nothing
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
-        output = CausalLMOutputWithPast(loss=loss, logits=logits, **{CACHE: cache})
-        return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()
+        return CausalLMOutputWithPast(loss=loss, logits=logits, **{CACHE: cache})
 
 
 class StackTransformerForCausalLM(StackForCausalLM):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
+from transformers.utils import can_return_tuple
 
 from fairseq_stack.huggingface.cache import StackCache
 from fairseq_stack.huggingface.configuration import StackTransformerConfig
@@ -35,6 +35,7 @@ class StackTransformerForConditionalGeneration(StackModel):
         """A new network, initialised as its options say."""
         return StackTransformer(config.options(), config.source_vocab_size, config.vocab_size, config.pad_token_id)
 
+    @can_return_tuple
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -46,7 +47,6 @@ class StackTransformerForConditionalGeneration(StackModel):
         cache: StackCache | None = None,
         labels: Tensor | None = None,
         use_cache: bool | None = None,
-        return_dict: bool | None = None,
         **kwargs: Any,
     ) -> Seq2SeqLMOutput | tuple[Any, ...]:
         """The logits of the symbols that follow those of the translation.
@@ -62,7 +62,6 @@ class StackTransformerForConditionalGeneration(StackModel):
             cache: the same, under its name from 5.24 on.
             labels: the tokens of the translation (B, n), which end in ``</s>``, with -100 where no loss is wanted.
             use_cache: whether a cache is returned (default: as in the configuration).
-            return_dict: whether the output has names (default: as in the configuration).
             kwargs: for the loss, such as ``num_items_in_batch``.
 
         Raises:
@@ -77,24 +76,18 @@ class StackTransformerForConditionalGeneration(StackModel):
             if labels is None:
                 raise ValueError("expected decoder_input_ids, the tokens of the translation, or labels, got neither")
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
-        if cache is None and (self.config.use_cache if use_cache is None else use_cache):
-            cache = StackCache()
+        returned = cache is not None or (self.config.use_cache if use_cache is None else use_cache)
+        cache = StackCache() if cache is None else cache
         states = encoder_outputs[0]
         known = getattr(encoder_outputs, "padding", None)
         encoded = Encoded(states, known if attention_mask is None else padding_of(attention_mask, states))
         padding = padding_of(decoder_attention_mask, decoder_input_ids, cache)
-        if cache is None:
-            logits, _ = self.model.extend(decoder_input_ids, None, encoded, padding)
-        else:
-            logits = cache.extend(self.model, decoder_input_ids, padding, encoded)
-        loss = None if labels is None else self._loss(logits, labels, **kwargs)
-        output = Seq2SeqLMOutput(loss=loss, logits=logits, encoder_last_hidden_state=states, **{CACHE: cache})
-        return output if (self.config.return_dict if return_dict is None else return_dict) else output.to_tuple()
-
-    @staticmethod
-    def _loss(logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None, **_: Any) -> Tensor:
-        total = cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=IGNORED, reduction="sum")
-        return total / (labels.ne(IGNORED).sum() if num_items_in_batch is None else num_items_in_batch)
+        logits = cache.extend(self.model, decoder_input_ids, padding, encoded)
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits, None, self.config.vocab_size, shift_labels=labels, **kwargs)
+        kept = {CACHE: cache if returned else None}
+        return Seq2SeqLMOutput(loss=loss, logits=logits, encoder_last_hidden_state=states, **kept)
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """The tokens that the decoder reads (B, n), to write the labels (B, n)."""

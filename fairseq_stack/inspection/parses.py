@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -183,19 +184,11 @@ def _recorded(network: PushdownTransformer) -> Iterator[dict[str, Tensor]]:
     """Record the attention of each layer in which tokens have weights."""
     recorded: dict[str, Tensor] = {}
 
-    def hook_of(name: str) -> Any:
-        def hook(attention: PushdownAttention, arguments: tuple[Tensor, Tensor]) -> None:
-            recorded[name] = attention.weights(*arguments)[0].double().cpu()
+    def record(number: int, attention: PushdownAttention, arguments: tuple[Tensor, Tensor]) -> None:
+        recorded[f"decoder.network.layers.{number}"] = attention.weights(*arguments)[0].double().cpu()
 
-        return hook
-
-    handles = [
-        layer.attention.register_forward_pre_hook(hook_of(f"decoder.network.layers.{number}"))
-        for number, layer in enumerate(network.layers)
-        if isinstance(layer.attention, PushdownAttention)
-    ]
-    try:
+    with ExitStack() as hooks:
+        for number, layer in enumerate(network.layers):
+            if isinstance(layer.attention, PushdownAttention):
+                hooks.enter_context(layer.attention.register_forward_pre_hook(partial(record, number)))
         yield recorded
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -94,6 +94,7 @@ def readings(
     return [stack for stack in stacks if stack.places]
 
 
+@torch.no_grad()
 def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, after: str | None, end: str) -> Readings:
     """The readings of one stack in numbered sentences."""
     places: list[Place] = []
@@ -103,14 +104,8 @@ def _readings(layer: str, read: Iterable[tuple[int, DrivenStack]], by: Named, af
         names = symbols if by == "input" else (*symbols, *[end] * driven.delay)[driven.delay :]
         first = first_place(symbols, after)
         places += [Place(sentence, i + 1, names[i]) for i in range(first, len(symbols))]
-        vectors.append(_vectors(driven)[first:])
+        vectors.append(driven.stack.readings_of(driven.inputs[None])[0, first:].flatten(1).double().cpu())
     return Readings(layer, driven.stack.is_automaton, tuple(places), torch.cat(vectors))
-
-
-@torch.no_grad()
-def _vectors(driven: DrivenStack) -> Tensor:
-    """r_1..r_n, (n, d_r)."""
-    return driven.stack.readings_of(driven.inputs[None])[0].flatten(1).double().cpu()
 
 
 def principal_components(vectors: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -35,14 +35,10 @@ def driven_stacks(model: nn.Module) -> Iterator[DrivenStacks]:
             recorded[f"{name}.stacks.{number}"] = stack, outputs[0][..., : lstm.hidden_size]  # hidden states drive it
 
     controlled = {id(stack) for lstm in model.modules() if isinstance(lstm, StackLSTM) for stack in lstm.stacks}
-    handles = []
-    for name, module in model.named_modules():
-        if isinstance(module, StackLSTM):
-            handles.append(module.register_forward_hook(partial(of_lstm, name)))
-        elif isinstance(module, StatefulAttention) and id(module) not in controlled:
-            handles.append(module.register_forward_pre_hook(partial(of_attention, name)))
-    try:
+    with ExitStack() as hooks:
+        for name, module in model.named_modules():
+            if isinstance(module, StackLSTM):
+                hooks.enter_context(module.register_forward_hook(partial(of_lstm, name)))
+            elif isinstance(module, StatefulAttention) and id(module) not in controlled:
+                hooks.enter_context(module.register_forward_pre_hook(partial(of_attention, name)))
         yield recorded
-    finally:
-        for handle in handles:
-            handle.remove()

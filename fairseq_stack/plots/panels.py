@@ -1,4 +1,4 @@
-"""What is drawn into one panel of a figure; ``axes`` are matplotlib's. Labels, ticks and legends are the caller's."""
+"""What is drawn into one panel of a figure; ``axes`` are matplotlib's."""
 
 from __future__ import annotations
 
@@ -41,12 +41,6 @@ def literal(text: str) -> str:
     """A text that matplotlib shows as it is: no formula, and in a legend even if it begins with an underscore."""
     escaped = text.replace("$", r"\$")
     return rf"$\_${escaped[1:]}" if escaped.startswith("_") else escaped
-
-
-def draw_curves(axes: Any, curves: Mapping[str, Mapping[int, float]]) -> None:
-    """A line for each of ``curves``, which map x to y by label."""
-    for number, (label, points) in enumerate(curves.items()):
-        axes.plot(list(points), list(points.values()), label=label, **style(number))
 
 
 def draw_bound(axes: Any, bound: float, label: str = "lower bound") -> None:

@@ -113,7 +113,7 @@ def transduction(
     scores = {n: Accuracy(1, 1, 1, Estimate(value, value, value), Estimate(1, 1, 1)) for n, value in by_length.items()}
     lengths = tuple(LengthAccuracy(**vars(accuracy), length=n) for n, accuracy in scores.items())
     model = Model(checkpoint, "arch", 42)
-    return TransductionResult("signature", model, 10, 0.95, task, split, ("0",), next(iter(scores.values())), lengths)
+    return TransductionResult("signature", model, task, split, ("0",), next(iter(scores.values())), lengths)
 
 
 def test_accuracy_by_length(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:
@@ -156,9 +156,8 @@ def blimp(value: float, sha: str = "1") -> BLiMPResult:
         return blimp_accuracy(name, 10, 0.0, 0.0, Estimate(value, value / 2, value * 2))
 
     rows = (row("x_y", value), row("z", value / 2))
-    return BLiMPResult(
-        f"pairs:2|sha:{sha}|text:a", Model("checkpoint", "arch", 42), 10, 0.95, row("all", value), (), rows, ()
-    )
+    model = Model("checkpoint", "arch", 42)
+    return BLiMPResult(f"pairs:2|sha:{sha}|text:a", model, row("all", value), (), rows, ())
 
 
 def test_syntax(tmp_path: Path, plot: Callable[..., str], drawn: list[Any]) -> None:

@@ -235,11 +235,13 @@ def test_mistakes(
     long = changed(0, lambda text: f"does {'yak ' * 50}?\n{text.partition(chr(10))[2]}")
     words = changed(1, lambda text: text.replace("?", "!", 1))
     damaged = changed(2, lambda text: f"?\n{text.partition(chr(10))[2]}")
+    (tmp_path / "manifest.json").write_text('{"corpus": "transformations"}')
     for arguments, message in (
         ((checkpoint, "--data", corpus, "--split", "dev"), "has no split 'dev'; it has gen, test, train, valid"),
         ((checkpoint, "--data", checkpoint.parent), "is not a corpus of fairseq-stack prepare transformations"),
         ((checkpoint, "--data", long), "tokens; the model accepts at most 50"),
         ((checkpoint, "--data", words), "has the word '!', which the dictionary of the model lacks"),
+        ((checkpoint, "--data", tmp_path), "manifest.json is not a manifest of fairseq-stack prepare transformations"),
         ((checkpoint, "--data", damaged), "gen.*, line 1: expected a pair of question-formation, as fairseq-stack"),
         ((language_model, "--data", long, "--split", "test"), "which the dictionary of the model lacks"),
         (

@@ -110,6 +110,7 @@ MISTAKES: list[tuple[list[Any], str]] = [
     (["--beam", 0], "--beam must be at least 1, got 0"),
     (["--beam", 2, "--tree", "a b c d a"], "--beam: not an option for a model that parses with --tree; leave it out"),
     (["--verb", "d"], "--verb is for --show attention"),
+    (["--show", "attention", "--verb", ""], "--verb : expected a word that the sentence has once, or a number"),
     (["--show", "attention", "--subject", "b"], "--subject and --distractors need --verb"),
     (["--show", "attention", "--verb", "a"], "--verb a: expected a word that the sentence has once, or a number"),
     (["--show", "attention", "--verb", "b", "--subject", "d"], "--subject d: expected words before the verb, 'b'"),

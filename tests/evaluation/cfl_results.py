@@ -39,8 +39,6 @@ def cfl_result(
         split=split,
         eos=eos,
         train_lengths=train_lengths,
-        bootstrap=1000,
-        confidence=0.95,
         model=Model(checkpoint, "arch", 10),
         overall=StringScores(300, 12_000, 0.5 + difference, 0.5, estimate(difference)),
         by_length=tuple(

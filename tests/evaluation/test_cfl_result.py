@@ -19,8 +19,6 @@ RESULT = CFLResult(
     split="test",
     eos=True,
     train_lengths=(4, 8),
-    bootstrap=10,
-    confidence=0.5,
     model=Model("ä/checkpoint_best.pt", "stack_transformer_lm", 12),
     overall=OVERALL,
     by_length=(LengthScores(**vars(OVERALL), length=10),),
@@ -45,7 +43,7 @@ def test_rows(tmp_path: Path) -> None:
 def test_numbers_that_json_does_not_have_are_not_written(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     with pytest.raises(ValueError, match="not JSON compliant"):
-        dataclasses.replace(RESULT, confidence=float("nan")).write(path)
+        dataclasses.replace(RESULT, overall=dataclasses.replace(OVERALL, bound=float("nan"))).write(path)
     assert not path.exists()
 
 

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_stack.plots.panels import (
-    draw_curves,
-    draw_weights,
-)
+from fairseq_stack.plots.panels import draw_weights
 from fairseq_stack.plots.style import STYLES, figure, grid, styles_of
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -33,13 +30,9 @@ def test_all_models_of_a_figure_look_different() -> None:
     assert len({tuple(look.values()) for look in styles_of(names).values()}) == len(names)
 
 
-def test_curves_and_weights(tmp_path: Path) -> None:
+def test_weights(tmp_path: Path) -> None:
     weights = [[1.0, 0.0, 0.0], [0.25, 0.75, 0.0]]
-    curves = {"first": {1: 0.5, 3: 0.25}, "second": {1: 2.0, 2: 1.0, 3: 4.0}}
     with figure(tmp_path / "a.png", 1, 2, (4, 2)) as panels:
-        draw_curves(panels[0, 1], curves)
-        lines = panels[0, 1].get_lines()
-        assert {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in lines} == curves
         axes = panels[0, 0]
         draw_weights(axes, weights, rows=("a", "b"), columns=("x", "$y^$", "z"))  # not a formula
         assert axes.images[0].get_array().tolist() == weights

@@ -81,7 +81,7 @@ def test_the_table_of_the_studies(tmp_path: Path) -> None:
             share = Estimate(value, 0, 1)
             overall = Accuracy(100, 100, round(100 * value), share, share)
             model = Model("a.pt", "neural_stack", 54)
-            result = TransductionResult("signature", model, 10, 0.95, "reversal", split, ("0",), overall, ())
+            result = TransductionResult("signature", model, "reversal", split, ("0",), overall, ())
             result.write(trials[-1] / f"{split}.json")
     command = [sys.executable, str(SCRIPTS / "table.py"), "studies", str(tmp_path / "table.md")]
     subprocess.run([*command, f"read-first-n={','.join(map(str, trials))}"], check=True)

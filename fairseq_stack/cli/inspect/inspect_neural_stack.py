@@ -33,8 +33,8 @@ def inspect_neural_stack(hub: TransductionHub, args: argparse.Namespace) -> dict
 
 def draw_run(run: StackRun, path: Path, title: str) -> None:
     """Draw strengths, vectors and readings as colours, a column for each step; and the positions of buffers."""
-    from fairseq_stack.plots.panels import draw_curves, draw_weights, literal
-    from fairseq_stack.plots.style import figure
+    from fairseq_stack.plots.panels import draw_weights, literal
+    from fairseq_stack.plots.style import figure, style
 
     numbers = [str(step) for step in range(1, len(run.pops) + 1)]
     steps, axis = (list(run.inputs), "input") if run.buffers is None else (numbers, "time step")
@@ -54,6 +54,7 @@ def draw_run(run: StackRun, path: Path, title: str) -> None:
             axes.set(xlabel=axis, ylabel=name)
         if run.buffers is not None:
             positions = {"read": run.buffers.input_positions, "written": run.buffers.output_positions}
-            draw_curves(others[-1], {name: dict(enumerate(values, start=1)) for name, values in positions.items()})
+            for number, (name, values) in enumerate(positions.items()):
+                others[-1].plot(range(1, len(values) + 1), values, label=name, **style(number))
             others[-1].set(xlabel=axis, ylabel="symbols")
             others[-1].legend(frameon=False)

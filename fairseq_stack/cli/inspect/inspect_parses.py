@@ -81,7 +81,7 @@ def _check(args: argparse.Namespace, shown: str) -> None:
         raise UserError(f"--output {args.output}: expected a name that ends with one of {', '.join(FORMATS)}")
     if args.output.suffix in PICTURES and shown != "tree" and args.runs is not None:
         raise UserError(f"--runs {args.runs}: --show {shown} draws the best parse only")
-    if args.verb is None and (args.subject or args.distractors):
+    if args.verb is None and (args.subject, args.distractors) != (None, None):
         raise UserError("--subject and --distractors need --verb, the word that is predicted")
     if args.verb is not None and shown != "attention":
         raise UserError("--verb is for --show attention")
@@ -92,8 +92,9 @@ def _roles(hub: LanguageModelHub, text: str, args: argparse.Namespace) -> dict[s
     from fairseq_stack.hub.language_model import Cutter
 
     words = Cutter(hub).cut(text).words[:-1]
-    roles = {"verb": args.verb, "subject": args.subject, "distractors": args.distractors}
-    named = {name: value.split(",") if name == "distractors" else [value] for name, value in roles.items() if value}
+    given = {name: getattr(args, name) for name in ("verb", "subject", "distractors")}
+    roles = {name: value for name, value in given.items() if value is not None}
+    named = {name: value.split(",") if name == "distractors" else [value] for name, value in roles.items()}
     numbers_of = {name: [_number(name, value, words) for value in values] for name, values in named.items()}
     for name, numbers in numbers_of.items():
         if name != "verb" and max(numbers) >= numbers_of["verb"][0]:

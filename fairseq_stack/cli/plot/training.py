@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -109,13 +110,12 @@ def read_run(run: Path, args: argparse.Namespace) -> TrainingCurve:
     """Read what is drawn of a run."""
     log = run / LOG_NAME if run.is_dir() else run
     curve = read_training_curve(log, args.metric)
-    if args.bound:
-        curve = curve.above(read_valid_bound(log))
-    if not args.epochs:
-        return curve
-    if curve.updates_in_epoch is None:
+    bound = read_valid_bound(log) if args.bound else 0.0
+    updates = curve.updates_in_epoch if args.epochs else 1.0
+    if updates is None:
         raise UserError(f"{log} does not say how many updates an epoch has; leave out --epochs")
-    return curve.by_epoch(curve.updates_in_epoch)
+    values = {place / updates: value - bound for place, value in curve.values.items()}
+    return dataclasses.replace(curve, values=values, least_loss=curve.least_loss - bound)
 
 
 def draw_panel(

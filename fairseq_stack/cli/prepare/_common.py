@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 from types import FrameType
@@ -85,25 +84,14 @@ def refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
 
 def run_corpus(args: argparse.Namespace, options: Any, prepare: Callable[..., None]) -> int:
     """Write a corpus by ``prepare(options, folder, force=...)``, say what was written where; the exit code."""
-    with _stop_signals_raise():
-        prepare(options, args.folder, force=args.force)
+    for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):  # so that half-made folders are removed
+        signal.signal(getattr(signal, name), _exit_on_signal)
+    prepare(options, args.folder, force=args.force)
     print(f"text:     {args.folder / TEXT}")
     if options.binarise:
         print(f"fairseq:  {args.folder / DATA_BIN}")
     print(f"manifest: {args.folder / MANIFEST_NAME}")
     return 0
-
-
-@contextlib.contextmanager
-def _stop_signals_raise() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise SystemExit within the block, so that half-made folders are removed."""
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    old = {number: signal.signal(number, _exit_on_signal) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> None:
