@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from fairseq_stack.errors import USER_ERROR
-from fairseq_stack_preprocess.errors import require_at_least, require_at_most
+from fairseq_stack_preprocess.errors import require_range
 
 GREATEST_BEAM = 10_000
 """The maximum number of parses kept for a sentence."""
@@ -58,10 +58,7 @@ def add_number(
 def _number(least: int | None, most: int | None) -> type[argparse.Action]:
     class Number(argparse.Action):
         def __call__(self, parser: object, namespace: argparse.Namespace, value: Any, option: Any = None) -> None:
-            if least is not None:
-                require_at_least(option, value, least)
-            if most is not None:
-                require_at_most(option, value, most)
+            require_range(option, value, least, most)
             setattr(namespace, self.dest, value)
 
     return Number

@@ -128,8 +128,9 @@ def _parse_entry(text: str, entry: str, start: int, syntax: _Syntax) -> tuple[in
     if syntax is not _LAYERS or BESIDE not in entry:
         return _parse_part(text, entry, start, syntax, syntax.kinds())
     first, _, second = entry.partition(BESIDE)
-    times, layer = _parse_part(text, first, start, syntax, [kind for kind in kinds() if kind.build is None])
-    number, stack = _parse_part(text, second, start + len(first) + 1, syntax, _kinds_of_stacks())
+    times, layer = _parse_part(text, first.rstrip(), start, syntax, [kind for kind in kinds() if kind.build is None])
+    second = second.lstrip()
+    number, stack = _parse_part(text, second, start + len(entry) - len(second), syntax, _kinds_of_stacks())
     if number != 1:
         raise syntax.error(text, entry, start, "only one stack can stand beside attention")
     return times, replace(layer, beside=stack)

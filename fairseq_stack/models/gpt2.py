@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from fairseq_stack.compat.models import is_from_checkpoint
 from fairseq_stack.errors import UserError, missing_package
 from fairseq_stack.files import read_text
-from fairseq_stack.kinds import Layer
+from fairseq_stack.models.shared_options import parse_option
 from fairseq_stack.models.vocabulary import CompactEmbedding
 from fairseq_stack_preprocess.layout import TOKENIZER_NAME
 
@@ -71,18 +71,18 @@ class GPT2:
         # Read here, so that weights of other sizes are refused before a model is built.
         self.weights = self._read_weights()
 
-    def settle(self, options: Namespace, layers: Sequence[Layer], **others: Any) -> dict[str, Any]:
+    def settle(self, options: Namespace, **others: Any) -> dict[str, Any]:
         """Set the options of a model that ``config.json`` decides, and return them.
 
         Args:
             options: of the model.
-            layers: its layers.
             others: further ones, which only this model has.
 
         Raises:
-            UserError: the number of layers is another one, samples are longer than GPT-2 can read, or <unk> can occur.
+            UserError: the layer list is wrong or has another length, samples are longer than GPT-2 can read, or <unk>
+                can occur.
         """
-        config = self.folder / CONFIG
+        config, layers = self.folder / CONFIG, parse_option(options, "stack_layers")
         if len(layers) != self.num_layers:
             raise UserError(
                 f"--stack-layers: expected {self.num_layers} layers, the n_layer of {config}, got {len(layers)}"

@@ -17,26 +17,17 @@ IncrementalState = dict[str, dict[str, Any]]
 
 
 class KeepsState:
-    """Mixin for fairseq's incremental modules: keeps one state, in which each hypothesis of a beam has a row."""
+    """Mixin for fairseq's incremental modules: their ``"state"`` has a row for each hypothesis of a beam."""
 
     # fairseq's ``with_incremental_state`` gives them.
-    get_incremental_state: Callable[..., dict[str, Any] | None]
+    get_incremental_state: Callable[..., Any]
     set_incremental_state: Callable[..., None]
-
-    def kept_state(self, incremental_state: IncrementalState) -> Any:
-        """The state after the last step; None before the first."""
-        saved = self.get_incremental_state(incremental_state, "state")
-        return None if saved is None else saved["state"]
-
-    def keep_state(self, incremental_state: IncrementalState, state: Any) -> None:
-        """Keep a state for the next step."""
-        self.set_incremental_state(incremental_state, "state", {"state": state})
 
     def reorder_incremental_state(self, incremental_state: IncrementalState, new_order: Tensor) -> None:
         """Keep the states of the hypotheses that ``new_order`` lists."""
-        state = self.kept_state(incremental_state)
+        state = self.get_incremental_state(incremental_state, "state")
         if state is not None:
-            self.keep_state(incremental_state, state.reorder(new_order))
+            self.set_incremental_state(incremental_state, "state", state.reorder(new_order))
 
 
 class StepwiseDecoder:
@@ -114,15 +105,10 @@ class RecurrentDecoder(KeepsState, StepwiseDecoder, FairseqIncrementalDecoder):
         register_fingerprint(self, dictionary)
 
     def forward(
-        self,
-        prev_output_tokens: Tensor,
-        encoder_out: None = None,
-        incremental_state: IncrementalState | None = None,
-        features_only: bool = False,
-        **kwargs: Any,
+        self, prev_output_tokens: Tensor, features_only: bool = False, **kwargs: Any
     ) -> tuple[Tensor, dict[str, Any]]:
         """The logits (B, n, V) of ``extract_features``, or with ``features_only`` the features themselves."""
-        features, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state, **kwargs)
+        features, extra = self.extract_features(prev_output_tokens, **kwargs)
         return features if features_only else self.output_layer(features), extra
 
     def max_positions(self) -> int:

@@ -221,7 +221,7 @@ class StackLSTM(nn.Module):
         check_shape("inputs", inputs, *shape, *([self.input_size] if inputs.is_floating_point() else []))
 
     def _input_gates(self, inputs: Tensor) -> Tensor:
-        """What x_t and the bias contribute to the gates, (..., 4 hidden_size)."""
+        """What x_t and the bias contribute to the gates, (..., number of gates times hidden_size)."""
         weight = self.gates.weight[:, : self.input_size]
         if inputs.is_floating_point():
             return linear(inputs, weight, self.gates.bias)

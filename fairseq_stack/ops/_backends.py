@@ -29,10 +29,6 @@ RandomTensor = Callable[..., Tensor]
 """Makes a tensor of the given sizes whose elements are between 0 and 1."""
 
 
-def _none(device: torch.device) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Backend:
     """One implementation of a stack.
@@ -46,7 +42,7 @@ class Backend:
 
     name: str
     compute: Callable[..., Any]
-    obstacle: Callable[[torch.device], str | None] = _none
+    obstacle: Callable[[torch.device], str | None] = lambda device: None
 
 
 @dataclass(frozen=True, eq=False)

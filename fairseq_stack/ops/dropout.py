@@ -52,7 +52,7 @@ def draws_factors(x: Tensor) -> bool:
 def _factors(x: Tensor, p: float) -> Tensor:
     """What dropout multiplies each element of ``x`` by: 0 or 1 / (1 - p)."""
     factors = torch.empty_like(x, memory_format=torch.contiguous_format, requires_grad=False)
-    seed = int(torch.empty((), dtype=torch.int64).random_())
+    seed = int(torch.empty((), dtype=torch.int64, device="cpu").random_())
     is_double, count = int(x.dtype == torch.float64), x.numel()
     limit = min(round(p * 2**32), 2**32 - 1)
     call = new_call("dropout_call", is_double, count, seed, limit, probability=p, factors=factors.data_ptr())

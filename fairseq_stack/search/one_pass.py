@@ -27,22 +27,12 @@ class OnePassGenerator:
         self.blank = blank
 
     @torch.no_grad()
-    def generate(
-        self,
-        models: Sequence[nn.Module],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
-        bos_token: int | None = None,
-    ) -> list[list[dict[str, Any]]]:
+    def generate(self, models: Sequence[nn.Module], sample: dict[str, Any]) -> list[list[dict[str, Any]]]:
         """The output for each input of a batch.
 
         Args:
             models: the model, or an ensemble, whose probabilities are averaged.
             sample: ``net_input`` has the inputs (B, n) and their lengths; ``is_scored`` (B, n), where outputs count.
-            prefix_tokens: not used, like the arguments after it.
-            constraints: not used.
-            bos_token: not used.
 
         Returns:
             For each input a list with one hypothesis: ``tokens``, as many as the input has, their log-probabilities

@@ -10,7 +10,7 @@
 Begin with ``stack_language_modeling.py``. A file whose name begins with an underscore holds what a task puts into its
 batches, or keeps between them. Options are read by fairseq at run time: their annotations must not be postponed.
 
-This package imports ``models``, ``evaluation``, ``search``, ``ops`` and ``compat``.
+This package imports ``models``, ``criterions``, ``evaluation``, ``search``, ``ops`` and ``compat``.
 """
 
 from fairseq_stack import compat

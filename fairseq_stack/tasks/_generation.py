@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from fairseq.dataclass import ChoiceEnum
@@ -43,15 +42,8 @@ _UNSUPPORTED: dict[str, Any] = {
 class BeamSearchChoice(FairseqTask):
     """Mix-in, to be named before the fairseq task: ``build_generator`` heeds ``--beam-search``."""
 
-    beam_search: str
-
     def build_generator(
-        self,
-        models: list[nn.Module],
-        args: Any,
-        seq_gen_cls: type | None = None,
-        extra_gen_cls_kwargs: dict[str, Any] | None = None,
-        prefix_allowed_tokens_fn: Callable[..., Any] | None = None,
+        self, models: list[nn.Module], args: Any, *, extra_gen_cls_kwargs: dict[str, Any] | None = None, **others: Any
     ) -> Any:
         """As in :class:`fairseq.tasks.FairseqTask`, and the paper's search if ``--beam-search`` says so.
 
@@ -60,12 +52,13 @@ class BeamSearchChoice(FairseqTask):
         Raises:
             UserError: an option is set that the paper's search does not have, or a value is out of range.
         """
-        if self.beam_search != LENGTH_NORMALIZED or getattr(args, "score_reference", False):
-            return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, prefix_allowed_tokens_fn)
+        options = self.cfg or self.args  # tasks of language modeling have ``args``
+        if str(options.beam_search) != LENGTH_NORMALIZED or getattr(args, "score_reference", False):
+            return super().build_generator(models, args, extra_gen_cls_kwargs=extra_gen_cls_kwargs, **others)
         extra = dict(extra_gen_cls_kwargs or {})
         if extra.get("lm_model") is None:
             extra.pop("lm_weight", None)  # fairseq-generate always passes one
-        _refuse_others(args, seq_gen_cls=seq_gen_cls, prefix_allowed_tokens_fn=prefix_allowed_tokens_fn, **extra)
+        _refuse_others(args, **others, **extra)
         return LengthNormalizedBeamSearchGenerator(
             models,
             self.target_dictionary,

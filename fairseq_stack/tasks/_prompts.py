@@ -118,16 +118,16 @@ class WithLabels(BaseWrapperDataset):
 
 
 def _with_label(sample: Mapping[str, Any], length: int, tokens: Tensor) -> dict[str, Any]:
-    """A sample whose label of some length is replaced."""
+    """A sample whose label of some length is replaced; the tokens of the other attach to themselves."""
     source, target = sample["source"], sample["target"]
     changed = {
         "source": torch.cat([source[:-length], tokens]),
         "target": torch.cat([target[: -length - 1], tokens, target[-1:]]),
     }
     if "attachments" in sample:
-        of_prompt = sample["attachments"][:-length]
+        of_prompt, end = sample["attachments"][: -length - 1], sample["attachments"][-1:]
         of_label = torch.arange(1, len(tokens) + 1, dtype=of_prompt.dtype) + len(of_prompt)
-        changed["attachments"] = torch.cat([of_prompt, of_label])
+        changed["attachments"] = torch.cat([of_prompt, of_label, end])
     return {**sample, **changed}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -54,7 +54,7 @@ class TextStream(FairseqDataset):
 class Segments(Dataset[dict[str, Any]]):
     """A stream in rows that are read side by side, each in segments.
 
-    The stream is cut into B rows of equal length; the last row is shorter if the stream cannot be divided. Item k is a
+    The stream is cut into B rows of equal length; if it cannot be divided, the last ones are shorter. Item k is a
     batch for fairseq: the tokens k D..(k + 1) D - 1 of each row as ``target``, each predicted from the token before it
     in the stream. What precedes the stream is the end of a sentence. Each token is thus predicted once.
 
@@ -98,9 +98,3 @@ class Segments(Dataset[dict[str, Any]]):
             "segment": number,
             "num_segments": len(self),
         }
-
-    @staticmethod
-    def collater(segments: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """The only one of ``segments``, which is a batch already."""
-        (segment,) = segments
-        return segment

@@ -122,13 +122,11 @@ class Transductions(FairseqDataset):
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def num_tokens(self, index: int) -> int:
-        """The number of symbols of an input."""
-        return int(self.size(index))
-
     def size(self, index: int) -> int:
         """The number of symbols of an input, which ``--max-tokens`` counts."""
         return max(int(self.sizes[index]), self.pad_to)
+
+    num_tokens = size
 
     def ordered_indices(self) -> np.ndarray:
         """The order of the pairs: theirs, or one that fairseq's seed decides. They are never sorted by length."""

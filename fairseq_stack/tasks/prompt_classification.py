@@ -21,7 +21,7 @@ TASK = "prompt_classification"
 
 @dataclass
 class PromptClassificationConfig(PushdownLanguageModelingConfig):
-    """Options of the task ``pushdown_language_modeling``."""
+    """Options of the task ``pushdown_language_modeling``, and the split that is trained on."""
 
     train_subset: str = II("dataset.train_subset")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from fairseq import utils
-from fairseq.data import Dictionary, TokenBlockDataset
+from fairseq.data import TokenBlockDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import SAMPLE_BREAK_MODE_CHOICES
 
@@ -57,14 +57,8 @@ class PushdownLanguageModelingTask(StackLanguageModelingTask):
     has_parses = True
     reads_tapes = False
 
-    def __init__(
-        self,
-        args: PushdownLanguageModelingConfig,
-        dictionary: Dictionary,
-        output_dictionary: Dictionary | None = None,
-        targets: list[str] | None = None,
-    ) -> None:
-        super().__init__(args, dictionary, output_dictionary, targets)
+    def __init__(self, args: PushdownLanguageModelingConfig, *others: Any, targets: list[str] | None = None) -> None:
+        super().__init__(args, *others, targets=targets)
         if args.sample_break_mode not in ("eos", "complete"):
             raise UserError(
                 "--task pushdown_language_modeling needs --sample-break-mode eos, one sentence per sample, or "

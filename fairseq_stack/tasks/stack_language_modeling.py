@@ -7,7 +7,6 @@ import numpy as np
 from fairseq.data import BaseWrapperDataset, Dictionary, SortDataset
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
-from torch import Tensor, nn
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.vocabulary import check_symbols
@@ -70,7 +69,6 @@ class StackLanguageModelingTask(BeamSearchChoice, LanguageModelingTask):
             raise UserError(
                 f"--without-eos needs --sample-break-mode eos, one sentence per sample; got {args.sample_break_mode}"
             )
-        self.beam_search = str(args.beam_search)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         """As in fairseq, with ``--batches-of-neighbours`` in the order of the data, and ``--without-eos``."""
@@ -82,15 +80,8 @@ class StackLanguageModelingTask(BeamSearchChoice, LanguageModelingTask):
             dataset = SortDataset(dataset, np.arange(len(dataset)))
         self.datasets[split] = dataset
 
-    def inference_step(
-        self,
-        generator: Any,
-        models: list[nn.Module],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
-    ) -> list[list[dict[str, Any]]]:
+    def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """As fairseq's, but a prefix with a symbol that a compact vocabulary excludes raises ValueError."""
         for model in models:
             check_symbols(model.decoder, sample["net_input"]["src_tokens"])
-        return super().inference_step(generator, models, sample, prefix_tokens, constraints)
+        return super().inference_step(generator, models, sample, *args, **kwargs)

@@ -167,12 +167,7 @@ class StackTransductionTask(FairseqTask):
         return OnePassGenerator(self.dictionary, self._number_of_blank())
 
     def inference_step(
-        self,
-        generator: OnePassGenerator,
-        models: list[nn.Module],
-        sample: dict[str, Any],
-        prefix_tokens: Tensor | None = None,
-        constraints: Tensor | None = None,
+        self, generator: OnePassGenerator, models: list[nn.Module], sample: dict[str, Any], **kwargs: Any
     ) -> list[list[dict[str, Any]]]:
         """As in fairseq. What ``fairseq-generate`` prints of the batch is then whole strings, without padding."""
         inputs, lengths = sample["net_input"]["src_tokens"], sample["net_input"]["src_lengths"]
@@ -195,18 +190,12 @@ class StackTransductionTask(FairseqTask):
             return target.ne(self.dictionary.pad())
         return may_be_scored(self.task_file.name, inputs, lengths, self._number_of_blank())
 
-    def max_positions(self) -> None:
-        """There is no maximum length."""
-
-    @property
-    def source_dictionary(self) -> Dictionary:
-        """The dictionary of inputs and targets."""
-        return self.dictionary
-
     @property
     def target_dictionary(self) -> Dictionary:
         """The dictionary of inputs and targets."""
         return self.dictionary
+
+    source_dictionary = target_dictionary
 
     def _transductions(
         self,

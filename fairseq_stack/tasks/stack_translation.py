@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from fairseq.data import Dictionary
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
@@ -19,7 +18,3 @@ class StackTranslationConfig(TranslationConfig):
 @register_task("stack_translation", dataclass=StackTranslationConfig)
 class StackTranslationTask(BeamSearchChoice, TranslationTask):
     """fairseq's translation task; ``--beam-search length-normalized`` is the paper's search."""
-
-    def __init__(self, cfg: StackTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
-        super().__init__(cfg, src_dict, tgt_dict)
-        self.beam_search = str(cfg.beam_search)

@@ -3,6 +3,7 @@
 import logging
 import os
 from dataclasses import dataclass, field, fields
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -131,7 +132,7 @@ class StackTruncatedBPTTTask(StackLanguageModelingTask):
         )
         return EpochBatchIterator(
             dataset=segments,
-            collate_fn=segments.collater,
+            collate_fn=itemgetter(0),  # a segment is a batch already
             batch_sampler=[[number] for number in range(len(segments))],
             num_workers=kwargs.get("num_workers", 0),
             epoch=kwargs.get("epoch", 1),

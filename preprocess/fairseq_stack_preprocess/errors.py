@@ -12,28 +12,18 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def require_at_most(flag: str, value: int | None, greatest: int) -> None:
-    """Raise PrepareError unless ``value`` <= ``greatest`` or is None, as an option that is not given."""
-    if value is not None and value > greatest:
+def require_range(flag: str, value: int | None, least: int | None = None, greatest: int | None = None) -> None:
+    """Raise PrepareError unless ``value`` is in a range, or is None, as an option that is not given.
+
+    ``flag`` is the option's name on the command line; a bound of None does not bind.
+    """
+    if value is not None and least is not None and value < least:
+        raise PrepareError(f"{flag} must be at least {least}, got {value}")
+    if value is not None and greatest is not None and value > greatest:
         raise PrepareError(f"{flag} must be at most {greatest}, got {value}")
 
 
-def require_at_least(flag: str, value: int | None, least: int) -> None:
-    """Raise PrepareError unless ``value`` >= ``least`` or is None, as an option that is not given.
-
-    ``flag`` is the option's name on the command line.
-    """
-    if value is not None and value < least:
-        raise PrepareError(f"{flag} must be at least {least}, got {value}")
-
-
 def require_ranges(options: object, **ranges: tuple[int | None, int | None]) -> None:
-    """Raise PrepareError unless each named attribute is None or lies in its range.
-
-    A range is its minimum and its maximum; None: there is none.
-    """
+    """Raise PrepareError unless each named attribute is in its range: see :func:`require_range`."""
     for name, (least, greatest) in ranges.items():
-        if least is not None:
-            require_at_least(flag_of(name), getattr(options, name), least)
-        if greatest is not None:
-            require_at_most(flag_of(name), getattr(options, name), greatest)
+        require_range(flag_of(name), getattr(options, name), least, greatest)

@@ -10,11 +10,6 @@ PUSHDOWN = [
 ]
 
 
-def sentence_run(corpus, epochs, kind, seed):
-    """The folder of a training run."""
-    return f"{corpus}/epochs-{epochs}/{kind}-seed-{seed}"
-
-
 def sentence_training(kind, seed, epochs):
     """The options of a training run: all kinds have the same sizes and the same optimisation."""
     return [

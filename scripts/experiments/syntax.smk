@@ -42,7 +42,7 @@ CORPORA = {
 }
 RUNS = {
     corpus: {
-        kind: [sentence_run(corpus, EPOCHS[corpus], kind, seed) for seed in SEEDS]
+        kind: [f"{corpus}/epochs-{EPOCHS[corpus]}/{kind}-seed-{seed}" for seed in SEEDS]
         for kind in KINDS
         if kind != "pushdown" or corpus == PARSED
     }

@@ -34,7 +34,7 @@ def test_reads_repetitions_blanks_and_limited_memory() -> None:
     assert str(limited) == "nd-3-3-5@35"
     assert parse_layer_list("2xnd-3-3-5@35,sdpa") == (limited, limited, sdpa)
     beside = Layer(SDPA, beside=limited)
-    assert parse_layer_list("sdpa,2xsdpa+nd-3-3-5@35") == (sdpa, beside, beside)
+    assert parse_layer_list("sdpa,2xsdpa + nd-3-3-5@35") == (sdpa, beside, beside)
 
 
 @given(st.lists(layers(), min_size=1, max_size=8))
@@ -49,6 +49,7 @@ def test_reads_what_layers_are_called(listed: list[Layer]) -> None:
         ("sdpa,", 6),
         (",sdpa", 1),
         ("sdpa, sdpaa", 7),
+        ("sdpa + np-3", 8),
         ("2xsdpa,np-3", 8),
         ("sup", 1),
         ("sup-3-3", 1),

@@ -99,6 +99,15 @@ def test_checkpointing_draws_the_same_mask(reentrant: bool) -> None:
     assert torch.equal(x.grad == 0, y == 0)
 
 
+def test_the_default_device_does_not_matter() -> None:
+    x = torch.ones(MANY)
+    torch.manual_seed(1)
+    expected = dropout(x, 0.5)
+    torch.manual_seed(1)
+    with torch.device("meta"):
+        assert dropout(x, 0.5).equal(expected)
+
+
 def test_in_place() -> None:
     x = torch.ones(MANY)
     assert dropout(x, 0.5, inplace=True) is x

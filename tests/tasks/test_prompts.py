@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from fairseq_stack.errors import UserError
+from fairseq_stack.tasks._prompts import _with_label
 from fairseq_stack.tasks.prompt_classification import PromptClassificationConfig, PromptClassificationTask
 from tests.end_to_end.fairseq_commands import run
 
@@ -73,6 +74,13 @@ def test_batches(has_parses: bool, without_eos: bool, corpus: Path) -> None:
         right = [batch["net_input"]["tape"][0, :5, :5], batch["net_input"]["tape"][1]]
         assert torch.equal(yes["net_input"]["tape"][0, :5, :5], right[0])
         assert torch.equal(no["net_input"]["tape"][1, :7, :7], right[1])
+
+
+def test_a_candidate_does_not_have_the_parse_of_the_right_label() -> None:
+    sample = {"source": [2, 10, 11, 20], "target": [10, 11, 20, 2], "attachments": [1, 2, 1, 0]}
+    changed = _with_label({name: torch.tensor(row) for name, row in sample.items()}, 1, torch.tensor([30, 31]))
+    assert changed["target"].tolist() == [10, 11, 30, 31, 2]
+    assert changed["attachments"].tolist() == [1, 2, 3, 4, 0]
 
 
 def test_one_prompt_in_a_sample(corpus: Path) -> None:

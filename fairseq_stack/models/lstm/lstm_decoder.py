@@ -46,7 +46,6 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
     def extract_features(
         self,
         prev_output_tokens: Tensor,
-        encoder_out: None = None,
         incremental_state: IncrementalState | None = None,
         state: StackLSTMState | None = None,
         **kwargs: Any,
@@ -55,7 +54,6 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
 
         Args:
             prev_output_tokens: (B, n), with padding anywhere.
-            encoder_out: always None, because the model has no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
             state: if given, the sequences continue from here: every token, including the first, is read. Padding may
                 only follow the tokens; such a sequence cannot be continued from the state after it.
@@ -86,19 +84,19 @@ class StackLSTMDecoder(ReadsSequences, ReadsAhead, RecurrentDecoder):
 
     def read_all(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         features, state = self.begin(tokens, return_state=True)
-        self.keep_state(incremental_state, state)
+        self.set_incremental_state(incremental_state, "state", state)
         return features  # extract_features applies dropout to them
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         ahead = self.take_step(incremental_state, tokens)
         if ahead is not None:
             return ahead
-        state = self.kept_state(incremental_state)
+        state = self.get_incremental_state(incremental_state, "state")
         if state is None:
             state = self.lstm.initial_state(len(tokens))
             if self.first is not None:
                 _, state = self.lstm.step(self.embed(torch.full_like(tokens[:, 0], self.first)), state)
         else:
             _, state = self.lstm.step(self.embed(tokens[:, -1]), state)
-        self.keep_state(incremental_state, state)
+        self.set_incremental_state(incremental_state, "state", state)
         return self.lstm.output(state).unsqueeze(1)

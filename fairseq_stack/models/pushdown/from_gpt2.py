@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import Any, cast
+from typing import cast
 
 from fairseq_stack.models.gpt2 import GPT2, Part
 from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
-from fairseq_stack.models.shared_options import parse_option
 from fairseq_stack.models.vocabulary import CompactEmbedding
 from fairseq_stack.modules import PushdownAttention
 
@@ -18,12 +16,6 @@ _MODULES: dict[str, Part] = {
     "feedforward.2": ("mlp.c_proj", None),
 }
 _ATTENTION: dict[str, Part] = {"attention.projection": ("attn.c_attn", None), "attention.output": ("attn.c_proj", None)}
-
-
-def settle_from_gpt2(options: Namespace, gpt2: GPT2) -> dict[str, Any]:
-    """Set the options that GPT-2 decides, and return them; see :meth:`GPT2.settle`."""
-    layers = parse_option(options, "stack_layers")
-    return gpt2.settle(options, layers, pushdown_parametrization="figures")
 
 
 def begin_as_gpt2(decoder: PushdownDecoder, gpt2: GPT2) -> None:

@@ -32,7 +32,6 @@ class PushdownDecoder(RecurrentDecoder):
     def extract_features(
         self,
         prev_output_tokens: Tensor,
-        encoder_out: None = None,
         incremental_state: IncrementalState | None = None,
         tape: Tensor | None = None,
         next_words: Tensor | None = None,
@@ -42,7 +41,6 @@ class PushdownDecoder(RecurrentDecoder):
 
         Args:
             prev_output_tokens: (B, n), with padding on the right.
-            encoder_out: always None, because the model has no encoder.
             incremental_state: if given, the tokens are one more than in the last call, and only the last is read.
             tape: the tapes of the parses (B, n, n). None: of the model's own decisions, if it reads tapes.
             next_words: with a tape, the words (B, n) whose attachments are to be scored.
@@ -75,12 +73,12 @@ class PushdownDecoder(RecurrentDecoder):
 
     def _step(self, tokens: Tensor, incremental_state: IncrementalState) -> Tensor:
         self.take_step(incremental_state, tokens)
-        state, words = self.kept_state(incremental_state), tokens[:, -1]
+        state, words = self.get_incremental_state(incremental_state, "state"), tokens[:, -1]
         if state is None:
             state = self.network.initial_state(len(tokens))
         else:
             state = self.network.step(state, words, self._decision(state, words))
-        self.keep_state(incremental_state, state)
+        self.set_incremental_state(incremental_state, "state", state)
         hidden: Tensor = state.hidden
         return hidden
 

@@ -18,7 +18,7 @@ from fairseq_stack.kinds import Layer
 from fairseq_stack.models.gpt2 import gpt2_of
 from fairseq_stack.models.presets import register_presets
 from fairseq_stack.models.pretrained import Pretrained
-from fairseq_stack.models.pushdown.from_gpt2 import begin_as_gpt2, settle_from_gpt2
+from fairseq_stack.models.pushdown.from_gpt2 import begin_as_gpt2
 from fairseq_stack.models.pushdown.pushdown_decoder import PushdownDecoder
 from fairseq_stack.models.pushdown.pushdown_options import MODEL, PushdownLanguageModelConfig, settle
 from fairseq_stack.models.shared_options import plain_namespace, require_one_dictionary
@@ -53,7 +53,7 @@ class PushdownLanguageModel(Pretrained, FairseqLanguageModel):
             )
         require_one_dictionary(MODEL, task)
         dictionary, gpt2 = task.target_dictionary, gpt2_of(options)
-        decided = {} if gpt2 is None else settle_from_gpt2(options, gpt2)
+        decided = {} if gpt2 is None else gpt2.settle(options, pushdown_parametrization="figures")
         layers = settle(options)
         model = cls(PushdownDecoder(options, dictionary, _network(options, dictionary, layers)))
         model.decided_options = decided

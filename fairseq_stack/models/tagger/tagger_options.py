@@ -1,7 +1,6 @@
 """The options of taggers, which have the names that they have in language models with the same layers.
 
-fairseq reads the types of options at run time: annotations must not be postponed, and optional ones be spelled
-``Optional``.
+fairseq reads the types of options at run time: annotations must not be postponed.
 """
 
 from argparse import Namespace

@@ -9,7 +9,7 @@ from fairseq.modules import MultiheadAttention
 
 from fairseq_stack.errors import UserError
 from fairseq_stack.models.gpt2 import GPT2, Part
-from fairseq_stack.models.shared_options import flag, parse_option
+from fairseq_stack.models.shared_options import flag
 from fairseq_stack.models.transformer.encoder_decoder import StackTransformerDecoder
 from fairseq_stack.models.transformer.transformer_options import NOT_IN_PLAIN_NETWORKS
 
@@ -39,7 +39,6 @@ def settle_from_gpt2(options: Namespace, gpt2: GPT2) -> dict[str, Any]:
     options.stack_layers = options.stack_layers or f"{gpt2.num_layers}xsdpa"
     return gpt2.settle(
         options,
-        parse_option(options, "stack_layers"),
         stack_layers=options.stack_layers,
         decoder_layers=gpt2.num_layers,
         decoder_input_dim=gpt2.size,

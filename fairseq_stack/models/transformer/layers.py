@@ -32,11 +32,9 @@ class StackDecoderLayer(transformer_layer.TransformerDecoderLayerBase):
         self._attention = attention
         super().__init__(cfg, no_encoder_attn)
 
-    def build_self_attention(
-        self, embed_dim: int, cfg: Any, add_bias_kv: bool = False, add_zero_attn: bool = False
-    ) -> nn.Module:
+    def build_self_attention(self, embed_dim: int, cfg: Any, **options: Any) -> nn.Module:
         stack = _with_stack(self._attention, embed_dim, cfg.decoder.attention_heads, cfg)
-        return super().build_self_attention(embed_dim, cfg, add_bias_kv, add_zero_attn) if stack is None else stack
+        return super().build_self_attention(embed_dim, cfg, **options) if stack is None else stack
 
     def forward(self, x: Tensor, *args: Any, self_attn_padding_mask: Tensor | None = None, **kwargs: Any) -> Any:
         """As fairseq's."""

@@ -48,7 +48,7 @@ class StackSelfAttention(KeepsState, nn.Module):
         return self.attention(query.transpose(0, 1), key_padding_mask).transpose(0, 1), None
 
     def _continue(self, query: Tensor, incremental_state: IncrementalState) -> Tensor:
-        state = self.kept_state(incremental_state)
+        state = self.get_incremental_state(incremental_state, "state")
         if state is None:
             state = self.attention.initial_state(query.size(1))
         if len(query) == 1:
@@ -57,7 +57,7 @@ class StackSelfAttention(KeepsState, nn.Module):
         else:
             outputs, state = self.attention.extend(query.transpose(0, 1), state)
             outputs = outputs.transpose(0, 1)
-        self.keep_state(incremental_state, state)
+        self.set_incremental_state(incremental_state, "state", state)
         return outputs
 
     def _get_input_buffer(self, incremental_state: IncrementalState | None) -> dict[str, Tensor]:
@@ -78,17 +78,8 @@ class AttentionWithStack(MultiheadAttention):
         super().__init__(attention.model_size, num_heads, dropout=dropout, self_attention=True)
         self.stack, self.gate = StackSelfAttention(attention), Gate(attention.model_size)
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor | None,
-        value: Tensor | None,
-        key_padding_mask: Tensor | None = None,
-        incremental_state: IncrementalState | None = None,
-        **kwargs: Any,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, query: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
         """As fairseq's self-attention."""
-        shared = {"key_padding_mask": key_padding_mask, "incremental_state": incremental_state}
-        attended, weights = super().forward(query, key, value, **shared, **kwargs)
-        reading, _ = self.stack(query, **shared)
+        attended, weights = super().forward(query, *args, **kwargs)
+        reading, _ = self.stack(query, **kwargs)
         return attended + self.gate(reading), weights

@@ -5,8 +5,8 @@ computes, in real numbers with an exponent for each block.
 
 Whole sequences, in the order of ``"auto"``:
     ``native.py``   CPUs, C in ``_native/src/nondeterministic*.h``; what double cannot hold, ``_steps.py``
+    ``gpu.py``      GPUs, kernels in ``../_triton/``; what float64 cannot hold, ``_steps.py``
     ``pytorch.py``  all devices: ``_tiles.py`` (layout), ``_inner_weights.py`` (a)-(e), ``_gradient.py`` (g)-(m)
-    ``gpu.py``      GPUs, on demand, kernels in ``../_triton/``; what float64 cannot hold, ``_steps.py``
     ``window.py``   limited memory, by each of them
 
 One step (``state.py``): the columns of a state are ``NativeColumns`` on CPUs, ``PanelColumns`` elsewhere (PyTorch or

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrepareError, require_at_least, require_at_most, require_ranges
+from ..errors import PrepareError, require_range, require_ranges
 from ..text.splits import SIZES
 from .languages import LANGUAGES, Language, Parameters
 
@@ -57,10 +57,10 @@ class Options:
         require_ranges(self, train_size=SIZES, valid_size=SIZES, test_per_length=SIZES, batch_size=(1, None))
         require_ranges(self, seed=(0, None), test_seed=(0, None))
         for prefix, (least, greatest) in (("--", self.ranges()["train"]), ("--test-", self.ranges()["test"])):
-            require_at_least(f"{prefix}min-length", least, 1)
+            require_range(f"{prefix}min-length", least, 1)
             if greatest < least:
                 raise PrepareError(f"{prefix}max-length {greatest} is less than {prefix}min-length {least}")
-            require_at_most(f"{prefix}max-length", greatest, GREATEST_LENGTH)
+            require_range(f"{prefix}max-length", greatest, greatest=GREATEST_LENGTH)
         object.__setattr__(self, "parameters", self._all_parameters())
         if self.attachments and (self.task is None or self.language().attachments is None):
             parsed = ", ".join(language.name for language in LANGUAGES.values() if language.attachments)

@@ -38,7 +38,11 @@ class SplitReport:
 
 def normalizer(language: str, normalization: str, moses: bool) -> Transform:
     """How text of a language is normalised; see :class:`.translation_options.Options` for the values."""
-    punctuation = _moses(language) if moses else None
+    punctuation: Transform | None = None
+    if moses:
+        from sacremoses import MosesPunctNormalizer
+
+        punctuation = MosesPunctNormalizer(lang=language.partition("-")[0]).normalize
 
     def normalize(text: str) -> str:
         # A line feed neither combines nor decomposes: a block is normalised as each of its lines would be.
@@ -47,17 +51,6 @@ def normalizer(language: str, normalization: str, moses: bool) -> Transform:
         elif normalization == "nfc":
             text = unicodedata.normalize("NFC", text)
         return text if punctuation is None else "\n".join(map(punctuation, text.split("\n")))
-
-    return normalize
-
-
-def _moses(language: str) -> Transform:
-    from sacremoses import MosesPunctNormalizer
-
-    normalizer = MosesPunctNormalizer(lang=language.partition("-")[0])
-
-    def normalize(line: str) -> str:
-        return str(normalizer.normalize(line))
 
     return normalize
 

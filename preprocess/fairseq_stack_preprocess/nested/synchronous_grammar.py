@@ -1,4 +1,4 @@
-"""Weighted synchronous context-free grammars: a table notation and exact sampling by nesting depth.
+"""Weighted synchronous context-free grammars: exact sampling by nesting depth.
 
 A rule rewrites a nonterminal on two sides at once, ``A -> <source, target>``. Both sides hold the same linked
 nonterminals, each exactly once, in any order, and any terminals. The *nesting* of a derivation is the

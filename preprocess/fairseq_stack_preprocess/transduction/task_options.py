@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import PrepareError, flag_of, require_at_least, require_at_most, require_ranges
+from ..errors import PrepareError, flag_of, require_range, require_ranges
 from ..text.splits import SIZES
 from .authors import SIZE, TEST_SETS
 from .tasks import TASKS, Settings, Task
@@ -100,7 +100,7 @@ class Options:
             raise PrepareError(
                 f"--test-set authors: the authors drew no test set of {self.task}; give --test-set drawn"
             )
-        require_at_most("--test-size", self.test_size, SIZE)
+        require_range("--test-size", self.test_size, greatest=SIZE)
         for name in ("test_seed", *(f"test_{name}" for name in SETTINGS[1:])):
             if getattr(self, name) is not None:
                 raise PrepareError(f"{flag_of(name)} needs --test-set drawn; the authors' test set is fixed")
@@ -128,19 +128,17 @@ class Options:
 def _check_settings(prefix: str, settings: Settings, task: Task) -> None:
     """Raise PrepareError if a setting is out of range."""
     if "depth" in settings:
-        require_at_least(f"{prefix}depth", int(settings["depth"]), 1)
-        require_at_most(f"{prefix}depth", int(settings["depth"]), task.greatest_depth)
+        require_range(f"{prefix}depth", int(settings["depth"]), 1, task.greatest_depth)
     if "symbols" in settings:
-        require_at_least("--symbols", int(settings["symbols"]), 2)
-        require_at_most("--symbols", int(settings["symbols"]), GREATEST_SYMBOLS)
+        require_range("--symbols", int(settings["symbols"]), 2, GREATEST_SYMBOLS)
     if "min_length" in settings:
         _check_lengths(prefix, settings, task.least_length)
 
 
 def _check_lengths(prefix: str, settings: Mapping[str, float], least_length: int) -> None:
     least, greatest = int(settings["min_length"]), int(settings["max_length"])
-    require_at_least(f"{prefix}min-length", least, least_length)
-    require_at_most(f"{prefix}max-length", greatest, GREATEST_LENGTH)
+    require_range(f"{prefix}min-length", least, least_length)
+    require_range(f"{prefix}max-length", greatest, greatest=GREATEST_LENGTH)
     if greatest < least:
         raise PrepareError(f"{prefix}max-length {greatest} is less than {prefix}min-length {least}")
     if "mean_length" not in settings:

@@ -24,7 +24,7 @@ struct nd_call {
     const struct resources *crew; /* whose workers share each sequence; NULL if each computes its own. Python has NULL */
 };
 
-/* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step.h. */
+/* Step t of the nondeterministic stack for a batch of beams, in double; columns as in nondeterministic_step_columns.h. */
 struct nd_step_call {
     int64_t beams, step, num_states, num_symbols, value_size;
     int64_t window, kept;       /* D; and the number of the first column that is given */

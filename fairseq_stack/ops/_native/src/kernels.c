@@ -2,7 +2,7 @@
  *
  * Every kernel is compiled for each real type and each instruction set that the compiler can produce code for, each of which
  * has a file of its own; which one runs is decided on the machine. A call works through the sequences of a batch with
- * threads of its own.
+ * PyTorch's threads, or with threads of its own where there are none.
  */
 #include "kernels.h"
 

@@ -118,7 +118,7 @@ INLINE vector exchange(vector x, int step) {
 #endif
 }
 
-/* The sums of LANES vectors, x[0], x[stride], ..., each in the lane of its number; x is overwritten. */
+/* The sums of LANES vectors, each in the lane of its number; x is overwritten. */
 INLINE vector lane_sums(vector x[LANES]) {
     UNROLL for (int step = LANES / 2; step > 0; step /= 2) {
         ivector mask = (lane_numbers() & step) != 0;
