@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import pad
 
 from .._arguments import Sizes, check_sizes, computation_dtype
 from .._native import library
@@ -100,11 +99,11 @@ class SuperpositionStackState(BatchState):
 
     def _plain(self, actions: Tensor, value: Tensor) -> Tensor:
         """Eq. 5: the next elements."""
-        above = torch.cat([value.unsqueeze(1), self.elements], 1)
-        at_and_below = pad(self.elements, (0, 0, 0, 2))
+        height, (batch_size, _, size) = self._height(), self.elements.shape
+        pushed = torch.cat([value.unsqueeze(1), self.elements, value.new_zeros(batch_size, 2, size)], 1)
         push, noop, pop = actions[:, :, None, None].unbind(1)
-        elements = push * above + noop * at_and_below[:, :-1] + pop * at_and_below[:, 1:]
-        return elements[:, : self._height()]
+        elements = torch.addcmul(push * pushed[:, :height], noop, pushed[:, 1 : height + 1])
+        return torch.addcmul(elements, pop, pushed[:, 2 : height + 2])
 
     def _height(self) -> int:
         """How many elements the next stack has."""
