@@ -29,7 +29,7 @@ from ..progress import progress
 from ..text.binarise import binarise_language
 from ..text.manifest import Manifest
 from ..text.output import corpus_folder, write_alphabet, write_lines
-from ..text.splits import SIZES, sizes_of, stream
+from ..text.splits import SIZES, pick, sizes_of, stream
 from .language_options import CORPUS
 from .languages import PARAMETERS, Word
 from .string_sets import counts_of
@@ -140,7 +140,7 @@ def draw_string(
             if closing and (len(closing) == max_depth or rng.random() < 0.5):
                 string.append(closing.pop())
             else:
-                left, right = pairs[int(rng.random() * len(pairs))]
+                left, right = pick(rng, pairs)
                 string.append(left)
                 closing.append(right)
 
@@ -172,10 +172,10 @@ def _deep_strings(options: Options, pairs: Sequence[tuple[str, str]], inserted: 
     few = pairs[:TYPES_OF_DEPTH]
     for depth in range(options.depth_from, options.depth_to + 1):
         for _ in range(options.depth_strings):
-            chosen = [few[int(rng.random() * len(few))] for _ in range(depth)]
+            chosen = [pick(rng, few) for _ in range(depth)]
             nested = [*(left for left, _ in chosen), *(right for _, right in reversed(chosen))]
             place = int(rng.random() * 2 * depth)
-            yield (*nested[:place], *inserted[int(rng.random() * len(inserted))], *nested[place:])
+            yield (*nested[:place], *pick(rng, inserted), *nested[place:])
 
 
 def prepare(options: Options, folder: Path, *, force: bool = False) -> None:

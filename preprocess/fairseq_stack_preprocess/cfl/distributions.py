@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from ..text.notation import parse_grammar
 from ..text.pcfg import PCFG
+from ..text.splits import pick
 from .inside import string_probabilities
 from .languages import Language, Parameters, Transform, Word
 from .lengths import BinaryGrammar, LengthTable, Sampler
@@ -97,7 +98,7 @@ class UniformDistribution:
         content = self._transform.content_length(length) if length > 0 else None
         if content is None:
             raise ValueError(f"length: no string has the length {length}")
-        w = tuple(symbols[int(rng.random() * len(symbols))] for _ in range(content))
+        w = tuple(pick(rng, symbols) for _ in range(content))
         return self._transform.string(w)
 
     def log_probabilities(self, strings: Sequence[Word]) -> Iterator[tuple[int, float]]:

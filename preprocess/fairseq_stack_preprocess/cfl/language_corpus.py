@@ -30,7 +30,7 @@ from ..text.binarise import binarise_language
 from ..text.manifest import Manifest, sha256_of
 from ..text.notation import format_grammar, parse_grammar, read_grammar
 from ..text.output import corpus_folder, write_alphabet, write_lines
-from ..text.splits import stream
+from ..text.splits import pick, stream
 from .distributions import Distribution, GrammarDistribution, distribution_of
 from .language_options import CORPUS, Options
 from .string_sets import StringSet, counts_of, lower_bound, write_strings
@@ -107,7 +107,7 @@ def _draw_lengths(lengths: Sequence[int], size: int, batch_size: int, rng: rando
     """``size`` lengths, one for each ``batch_size`` in a row."""
     batch_size = min(batch_size, size)
     number = math.ceil(size / batch_size)
-    batches = [lengths[int(rng.random() * len(lengths))] for _ in range(number)]
+    batches = [pick(rng, lengths) for _ in range(number)]
     return [length for length in batches for _ in range(batch_size)][:size]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from bisect import bisect
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..text.pcfg import PCFG, Symbol
+from ..text.splits import pick_index
 from .normal_form import binarised, without_epsilon, without_unary
 from .scaled import Scaled
 
@@ -139,7 +139,7 @@ class Sampler:
                 string.append(grammar.terminals[node[0]])
                 continue
             cumulative, choices = self._choices.get(node) or self._make_choices(node)
-            rest += choices[min(bisect(cumulative, rng.random() * cumulative[-1]), len(choices) - 1)]
+            rest += choices[pick_index(rng, cumulative)]
         return tuple(string)
 
     def _make_choices(self, node: tuple[int, int]) -> tuple[list[float], list[Choice]]:

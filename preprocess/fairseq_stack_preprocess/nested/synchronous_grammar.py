@@ -10,10 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from ..text.splits import pick_index
 
 Side = tuple[str | int, ...]
 """One side of a rule: a terminal is a string, a linked nonterminal the index of its child."""
@@ -118,7 +119,7 @@ class SynchronousGrammar:
         rule = self._choose_rule(rng, symbol, depth, exactly)
         first = -1
         if exactly and rule.children:
-            first = _pick(rng, list(itertools.accumulate(self._first_reaches(rule, depth))))
+            first = pick_index(rng, list(itertools.accumulate(self._first_reaches(rule, depth))))
         children = []
         for i, child in enumerate(rule.children):
             bound = depth - 1 if i < first else depth
@@ -133,7 +134,7 @@ class SynchronousGrammar:
             weights = [r.weight * math.fsum(sum(self._first_reaches(r, d)) for d in depths) for r in rules]
             self._choices[key] = list(itertools.accumulate(weights)), rules
         cumulative, rules = self._choices[key]
-        return rules[_pick(rng, cumulative)]
+        return rules[pick_index(rng, cumulative)]
 
     def pair(self, derivation: Derivation) -> SentencePair:
         """The two sentences that a derivation yields, with their word alignment."""
@@ -166,12 +167,3 @@ def _words(node: Derivation, address: Address, side: Callable[[Rule], Side]) -> 
             yield from _words(node.children[item], (*address, item), side)
         else:
             yield item, None if node.children else address
-
-
-def _pick(rng: random.Random, cumulative: Sequence[float]) -> int:
-    """An index with probability proportional to its weight, from one ``rng.random()``.
-
-    ``random()`` is the one method whose values Python promises to keep, hence not ``choices()``.
-    """
-    index = bisect(cumulative, rng.random() * cumulative[-1])
-    return min(index, len(cumulative) - 1)

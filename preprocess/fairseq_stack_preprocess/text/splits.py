@@ -1,10 +1,11 @@
-"""Train, valid and test: their sizes, their random streams, and drawing without repetition."""
+"""Train, valid and test: their sizes, their random streams, and drawing from them, also without repetition."""
 
 from __future__ import annotations
 
 import random
+from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from ..errors import PrepareError
@@ -27,6 +28,19 @@ def sizes_of(options: object) -> dict[str, int]:
 def stream(seed: int, split: str) -> random.Random:
     """The random numbers of one split, which depend neither on other splits nor on hash randomisation."""
     return random.Random(f"{seed}/{split}")
+
+
+def pick(rng: random.Random, items: Sequence[T]) -> T:
+    """One of the items, all equally likely.
+
+    ``random()`` is the one method whose values Python promises to keep, hence not ``choice()``.
+    """
+    return items[int(rng.random() * len(items))]
+
+
+def pick_index(rng: random.Random, cumulative: Sequence[float]) -> int:
+    """An index, as likely as its weight, of weights that are added up; by ``random()`` alone, like :func:`pick`."""
+    return min(bisect(cumulative, rng.random() * cumulative[-1]), len(cumulative) - 1)
 
 
 def distinct(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from ..text.splits import pick
 from .pairs import Alphabet, Pair, Source, Word, after_reading
 from .strings import Lengths, draw_word, numbered_symbols
 
@@ -89,6 +90,6 @@ def draw_expression(rng: random.Random, length: int, operators: str) -> tuple[Wo
     left_length = 1 + int(rng.random() * (length - 4))
     left, left_value = draw_expression(rng, left_length, operators)
     right, right_value = draw_expression(rng, length - 3 - left_length, operators)
-    operator = operators[int(rng.random() * len(operators))]
+    operator = pick(rng, operators)
     values = {"+": left_value + right_value, "-": left_value - right_value, "*": left_value * right_value}
     return ("(", *left, operator, *right, ")"), values[operator] % MODULUS

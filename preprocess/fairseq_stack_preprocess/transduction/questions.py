@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable
 
+from ..text.splits import pick
 from .answers import BRACKETS, DELIMITER, HIDDEN, PADDING
 from .chomsky import ACTIONS, BITS, DIGITS, POP
 from .pairs import Word
 from .strings import draw_word
 
-T = TypeVar("T")
 Draw = Callable[[random.Random, int], Word]
 
 CONTINUED = 0.85
 """The probability with which opening or closing brackets continue in DeltaStack's Dyck language."""
-
-
-def _chosen(rng: random.Random, items: Sequence[T]) -> T:
-    return items[int(rng.random() * len(items))]
 
 
 def uniform(symbols: Word) -> Draw:
@@ -34,7 +29,7 @@ def ending_in(end: str, draw: Draw) -> Draw:
 
 def expression(rng: random.Random, length: int) -> Word:
     """Digits with operators between them; ``length`` is odd."""
-    return tuple(_chosen(rng, "+-*" if place % 2 else DIGITS) for place in range(length))
+    return tuple(pick(rng, "+-*" if place % 2 else DIGITS) for place in range(length))
 
 
 def duplicate_with_hole(rng: random.Random, length: int) -> Word:
@@ -98,7 +93,7 @@ def _repeats(left: int, ones: int, right: int) -> Word:
 def two_blocks(rng: random.Random, length: int) -> Word:
     """a^k b^m with a and b of 0 and 1."""
     first = 1 + int(rng.random() * (length - 1))
-    before, after = _chosen(rng, (BITS, BITS[::-1]))
+    before, after = pick(rng, (BITS, BITS[::-1]))
     return (before,) * first + (after,) * (length - first)
 
 
@@ -132,7 +127,7 @@ def unbalanced(rng: random.Random, length: int) -> Word:
         if len(missing) <= (place == length - 1):
             opening = True
         if opening:
-            word.append(_chosen(rng, tuple(BRACKETS)))
+            word.append(pick(rng, tuple(BRACKETS)))
             missing.append(BRACKETS[word[-1]])
         else:
             word.append(missing.pop())

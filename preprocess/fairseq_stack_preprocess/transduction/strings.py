@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..text.splits import pick
 from .pairs import Alphabet, Pair, Source, Word, after_reading, next_symbol
 
 
@@ -43,7 +44,7 @@ def numbered_symbols(number: int) -> Word:
 
 def draw_word(rng: random.Random, symbols: Word, length: int) -> Word:
     """A string, uniform over the strings of a length."""
-    return tuple(symbols[int(rng.random() * len(symbols))] for _ in range(length))
+    return tuple(pick(rng, symbols) for _ in range(length))
 
 
 def reversal(lengths: Lengths, symbols: int) -> Source:

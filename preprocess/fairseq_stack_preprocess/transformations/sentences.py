@@ -8,12 +8,11 @@ words of a class are equally likely; so are both numbers of a noun phrase.
 from __future__ import annotations
 
 import random
-from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeVar
 
+from ..text.splits import pick, pick_index
 from .class_weights import (
     INTRANSITIVE,
     INTRANSITIVE_RELATIVE,
@@ -23,7 +22,6 @@ from .class_weights import (
     ClassWeights,
 )
 
-T = TypeVar("T")
 Words = tuple[str, ...]
 
 SINGULAR, PLURAL = NUMBERS = (0, 1)
@@ -75,16 +73,10 @@ def draw_sentence(rng: random.Random, weights: ClassWeights, finite: FiniteVerb)
     return Sentence(subject_words, words, (subject, verb_phrase))
 
 
-def pick(rng: random.Random, items: Sequence[T]) -> T:
-    """One of the items, all equally likely, from ``rng.random()`` alone."""
-    return items[int(rng.random() * len(items))]
-
-
 def draw_type(rng: random.Random, weights: Mapping[str, float]) -> str:
-    """One of the names by their weights, of which one at least is positive, from ``rng.random()`` alone."""
+    """One of the names by their weights, of which one at least is positive."""
     names = [name for name, weight in weights.items() if weight > 0]
-    cumulative = list(accumulate(weights[name] for name in names))
-    return names[min(bisect(cumulative, rng.random() * cumulative[-1]), len(names) - 1)]
+    return names[pick_index(rng, list(accumulate(weights[name] for name in names)))]
 
 
 def _noun_phrase(rng: random.Random, kind: str, number: int, finite: FiniteVerb) -> Words:

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from ..text.splits import pick
 from .class_weights import (
     INTRANSITIVE,
     INTRANSITIVE_RELATIVE,
@@ -38,7 +39,6 @@ from .sentences import (
     FiniteVerb,
     Sentence,
     Words,
-    pick,
 )
 
 PAST_FORMS = (
