@@ -44,13 +44,12 @@ def transduce(hub: TransductionHub, split: str, *, batch_size: int) -> Iterator[
     """Yield of each string of a loaded split the numbers of its symbols, of those that are scored, and of scored ones
     that the model writes; in any order.
     """
-    generator = hub.task.build_generator(list(hub.models), hub.cfg.generation)
     batches = hub.task.get_batch_iterator(
         hub.task.dataset(split), max_sentences=batch_size, disable_iterator_cache=True
     )
     for batch in batches.next_epoch_itr(shuffle=False):
         batch = utils.apply_to_sample(lambda tensor: tensor.to(hub.device), batch)
-        words = generator.best_words(hub.models, batch)
+        words = hub.mean_log_probabilities(**batch["net_input"]).argmax(2) + hub.tgt_dict.nspecial
         scored = batch["target"].ne(hub.tgt_dict.pad())
         correct = words.eq(batch["target"]) & scored
         columns = (batch["net_input"]["src_lengths"], scored.sum(1), correct.sum(1))

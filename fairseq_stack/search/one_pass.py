@@ -56,10 +56,6 @@ class OnePassGenerator:
             outputs.append([hypothesis])
         return outputs
 
-    def best_words(self, models: Sequence[Any], sample: dict[str, Any]) -> Tensor:
-        """The most probable word at each position, (B, n); of words that tie, the first."""
-        return self._log_probs(models, sample).argmax(2) + self.first_word
-
     def _log_probs(self, models: Sequence[Any], sample: dict[str, Any]) -> Tensor:
         for model in models:
             model.eval()

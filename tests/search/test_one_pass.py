@@ -29,5 +29,6 @@ def test_an_ensemble_averages_probabilities() -> None:
     """Not their logarithms, by which the second word would be the best."""
     models = [Fixed(0.88, 0.1, 0.02), Fixed(0.02, 0.3, 0.68)]
     generator = OnePassGenerator(Dictionary(), blank=None)
-    best = generator.best_words(models, {"net_input": {}})
-    assert best.item() == Dictionary().nspecial
+    sample = {"net_input": {"src_lengths": torch.tensor([1])}, "is_scored": torch.tensor([[True]])}
+    ((hypothesis,),) = generator.generate(models, sample)
+    assert hypothesis["tokens"].tolist() == [Dictionary().nspecial]
