@@ -84,8 +84,9 @@ def refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
 
 def run_corpus(args: argparse.Namespace, options: Any, prepare: Callable[..., None]) -> int:
     """Write a corpus by ``prepare(options, folder, force=...)``, say what was written where; the exit code."""
-    for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):  # so that half-made folders are removed
-        signal.signal(getattr(signal, name), _exit_on_signal)
+    for name in ("SIGTERM", "SIGHUP"):  # so that half-made folders are removed
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _exit_on_signal)
     prepare(options, args.folder, force=args.force)
     print(f"text:     {args.folder / TEXT}")
     if options.binarise:
